@@ -1,0 +1,99 @@
+"""What all benchmarks share: timing in turns, and rows of the table."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+import numpy as np
+
+HEADER = ("what", "figure", "target", "ratio to reference", "met")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table; `met` is None where there is no target."""
+
+    what: str
+    figure: str
+    target: str = ""
+    ratio: str = ""
+    met: bool | None = None
+
+    def cells(self) -> tuple[str, ...]:
+        met = {None: "", True: "yes", False: "**no**"}[self.met]
+        return (self.what, self.figure, self.target, self.ratio, met)
+
+
+@dataclass(frozen=True)
+class Times:
+    """Seconds of one call, several times over."""
+
+    all: tuple[float, ...]
+
+    @property
+    def least(self) -> float:
+        return min(self.all)
+
+    def per(self, units: float) -> Times:
+        return Times(tuple(seconds / units for seconds in self.all))
+
+    def __str__(self) -> str:
+        return f"{seconds(self.least)} (median {seconds(median(self.all))})"
+
+
+def in_turns(
+    calls: Mapping[str, Callable[[], object]], repeats: int, least: float = 0.02
+) -> dict[str, Times]:
+    """Time each call `repeats` times, one after the other, so that a disturbance hits all alike.
+
+    Each is called once before (which compiles), and as often at a time as takes `least` seconds.
+    """
+    often = {}
+    for name, call in calls.items():
+        call()
+        often[name] = max(1, math.ceil(least / max(clock(call), 1e-7)))
+    taken: dict[str, list[float]] = {name: [] for name in calls}
+    for _ in range(repeats):
+        for name, call in calls.items():
+            started = time.perf_counter()
+            for _ in range(often[name]):
+                call()
+            taken[name].append((time.perf_counter() - started) / often[name])
+    return {name: Times(tuple(values)) for name, values in taken.items()}
+
+
+def clock(call: Callable[[], object]) -> float:
+    """Seconds of one call."""
+    started = time.perf_counter()
+    call()
+    return time.perf_counter() - started
+
+
+def exponent(sizes: Sequence[float], times: Sequence[float]) -> float:
+    """Slope of log time against log size."""
+    return float(np.polyfit(np.log(sizes), np.log(times), 1)[0])
+
+
+def seconds(value: float) -> str:
+    """Three digits and a unit."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if value >= size:
+            return f"{value / size:.3g} {unit}"
+    return f"{value / 1e-9:.3g} ns"
+
+
+def times_faster(ratio: float) -> str:
+    """How many times faster."""
+    return (
+        f"{ratio:,.3g} x" if ratio < 1e3 else f"{ratio:,.0f} x" if ratio < 1e5 else f"{ratio:.1e} x"
+    )
+
+
+def tell(text: str) -> None:
+    """Progress, on stderr."""
+    print(f"bench: {text}", file=sys.stderr, flush=True)

@@ -1,0 +1,126 @@
+"""superarm: find the best k of n when only totals can be measured.
+
+Names are loaded when first used, so that ``superarm --help`` starts at once.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from superarm.algorithms import ICB, SAFOA, SAQM, Algorithm, Exhaustive
+    from superarm.design import Design, Uniform, Weighted
+    from superarm.errors import (
+        ConflictError,
+        DataError,
+        NoiseError,
+        ProblemError,
+        PullError,
+        SettingError,
+        SuperarmError,
+        SupportError,
+        TotalError,
+    )
+    from superarm.identification import Identification, Pull
+    from superarm.noise import Noise, bounded, gaussian, labels, parse_noise, total
+    from superarm.problem import Problem
+    from superarm.schedule import Every, Geometric, Planned, Schedule, parse_schedule
+    from superarm.simulation import (
+        Environment,
+        Recorded,
+        Replications,
+        Run,
+        environment,
+        replicate,
+        simulate,
+    )
+    from superarm.verdict import Certificate, Verdict
+
+__all__ = [
+    "ICB",
+    "SAFOA",
+    "SAQM",
+    "Algorithm",
+    "Certificate",
+    "ConflictError",
+    "DataError",
+    "Design",
+    "Environment",
+    "Every",
+    "Exhaustive",
+    "Geometric",
+    "Identification",
+    "Noise",
+    "NoiseError",
+    "Planned",
+    "Problem",
+    "ProblemError",
+    "Pull",
+    "PullError",
+    "Recorded",
+    "Replications",
+    "Run",
+    "Schedule",
+    "SettingError",
+    "SuperarmError",
+    "SupportError",
+    "TotalError",
+    "Uniform",
+    "Verdict",
+    "Weighted",
+    "bounded",
+    "environment",
+    "gaussian",
+    "labels",
+    "parse_noise",
+    "parse_schedule",
+    "replicate",
+    "simulate",
+    "total",
+]
+
+_HOMES = {
+    "algorithms": ("Algorithm", "Exhaustive", "ICB", "SAFOA", "SAQM"),
+    "design": ("Design", "Uniform", "Weighted"),
+    "errors": (
+        "ConflictError",
+        "DataError",
+        "NoiseError",
+        "ProblemError",
+        "PullError",
+        "SettingError",
+        "SuperarmError",
+        "SupportError",
+        "TotalError",
+    ),
+    "identification": ("Identification", "Pull"),
+    "noise": ("Noise", "bounded", "gaussian", "labels", "parse_noise", "total"),
+    "problem": ("Problem",),
+    "schedule": ("Every", "Geometric", "Planned", "Schedule", "parse_schedule"),
+    "simulation": (
+        "Environment",
+        "Recorded",
+        "Replications",
+        "Run",
+        "environment",
+        "replicate",
+        "simulate",
+    ),
+    "verdict": ("Certificate", "Verdict"),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("superarm")
+    if name in _HOME_OF:
+        return getattr(import_module(f"superarm.{_HOME_OF[name]}"), name)
+    raise AttributeError(f"module 'superarm' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

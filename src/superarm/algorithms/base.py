@@ -1,0 +1,256 @@
+"""What an algorithm is, and what all algorithms with one static phase share."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from superarm.confidence import Radius
+from superarm.design import Design, Uniform
+from superarm.errors import SettingError
+from superarm.estimate import Information, response
+from superarm.phase import Go, Outcome, Phase, Stop
+from superarm.problem import Problem
+from superarm.schedule import Geometric, Looks, Schedule
+from superarm.tally import Tally
+from superarm.verdict import Certificate, Verdict
+
+Vector = NDArray[np.float64]
+Members = NDArray[np.int64]
+Sigma = Literal["noise", "paper"]
+
+
+GEOMETRIC = Geometric(1.02)
+"""Looks 2 % apart: about 1 % more pulls than with a look after every pull, at a fixed cost."""
+
+
+class Algorithm(ABC):
+    """A frozen rule: which phase comes first, and what a look at a tally decides.
+
+    It never measures; drivers (`Identification`, `simulate`) do, and never decide.
+    """
+
+    name: ClassVar[str]
+
+    def settings(self) -> dict[str, Any]:
+        """Return every setting as plain data."""
+        values = {part.name: getattr(self, part.name) for part in fields(self)}  # type: ignore[arg-type]
+        return {
+            name: value if isinstance(value, str | int | float) else str(value)
+            for name, value in values.items()
+        }
+
+    @abstractmethod
+    def first(self, problem: Problem, seed: int) -> Phase | Stop:
+        """Return the first phase, or a verdict where nothing need be measured."""
+
+    @abstractmethod
+    def look(self, problem: Problem, phase: Phase, tally: Tally, look: int) -> Outcome:
+        """Decide on the tally of exactly the plan's first t_look positions."""
+
+    def skip(self, problem: Problem, phase: Phase, tally: Tally, look: int, totals: Vector) -> int:
+        """Return how many looks from `look` on are certain to say Go (0: not known).
+
+        `tally` holds the pulls before `look`, `totals` those of the positions that follow. Only
+        asked where every pull is a look; an answer saves as many calls of `look`, nothing else.
+        """
+        return 0
+
+
+@dataclass(frozen=True)
+class Sides:
+    """Both sides of a stop: `answer` stands when gap + epsilon >= radius (> if strict)."""
+
+    answer: Members
+    gap: float
+    epsilon: float
+    radius: float
+    strict: bool = False
+
+    @property
+    def stop(self) -> bool:
+        """Whether the rule is satisfied."""
+        have = self.gap + self.epsilon
+        return bool(have > self.radius if self.strict else have >= self.radius)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Static(Algorithm):
+    """An algorithm of one phase: a design, a schedule, a radius and a rule.
+
+    Parameters
+    ----------
+    design
+        Where to measure.
+    schedule
+        When to look.
+    sigma
+        "noise": the scale that the noise model gives; "paper": kR.
+    """
+
+    design: Design = field(default_factory=Uniform)
+    schedule: Schedule = GEOMETRIC
+    sigma: Sigma = "noise"
+
+    PRESETS: ClassVar[dict[str, dict[str, Any]]]
+
+    @classmethod
+    def preset(cls, name: str, **settings: Any) -> Self:
+        """Return the algorithm as in ``text | experiments | corrected``, with changed settings."""
+        if name not in cls.PRESETS:
+            raise SettingError(f"preset {name!r} is not one of {', '.join(cls.PRESETS)}")
+        for setting in settings:
+            check_choice("a setting", setting, tuple(cls.__dataclass_fields__))
+        return cls(**{**cls.PRESETS[name], **settings})
+
+    def __post_init__(self) -> None:
+        check_choice("sigma", self.sigma, ("noise", "paper"))
+        if not isinstance(self.design, Design):
+            raise SettingError(f"design must be one as superarm.Uniform(), not {self.design!r}")
+        if not isinstance(self.schedule, Schedule):
+            raise SettingError(
+                f"schedule must be one such as superarm.Geometric(1.02), not {self.schedule!r}"
+            )
+        self.check_settings()
+
+    def check_settings(self) -> None:
+        """Raise SettingError for settings of this rule that cannot be."""
+
+    @abstractmethod
+    def constant(self, problem: Problem, delta: float) -> Radius:
+        """Return C_t."""
+
+    @abstractmethod
+    def sides(
+        self, problem: Problem, phase: Phase, look: int, theta: Vector, info: Information, C: float
+    ) -> Sides:
+        """Both sides of the stop for estimates `theta` (greater is better)."""
+
+    @abstractmethod
+    def objection(self, problem: Problem) -> str:
+        """Why a stop of this rule is no certificate; empty when it is one."""
+
+    def scale(self, problem: Problem) -> float:
+        """Sigma of a total."""
+        noise = problem.noise
+        return noise.sigma(problem.k) if self.sigma == "noise" else noise.paper_sigma(problem.k)
+
+    def check(self, problem: Problem) -> None:
+        """Raise where this rule cannot serve the problem."""
+
+    def first(self, problem: Problem, seed: int) -> Phase | Stop:
+        if problem.k == problem.n:
+            return Stop(_only_one(self.name, problem))
+        self.check(problem)
+        plan = self.design.plan(problem, np.random.default_rng([seed, 1]))
+        return Phase(1, plan, Looks(self.schedule, plan), problem.delta, seed)
+
+    def look(self, problem: Problem, phase: Phase, tally: Tally, look: int) -> Outcome:
+        t = tally.pulls
+        info = phase.information(t)
+        if info is None:
+            reason = "the groups measured so far do not tell the arms apart safely"
+            return Go(no_answer(self.name, problem, phase, t, look, reason))
+        estimates = info.solve(response(phase.plan, tally))
+        C = self.constant(problem, phase.delta)
+        sides = self.sides(problem, phase, look, problem.sign * estimates, info, C.at(t))
+        verdict = self._verdict(problem, phase, t, look, sides, estimates, C)
+        return Stop(verdict) if sides.stop else Go(verdict)
+
+    def _verdict(
+        self,
+        problem: Problem,
+        phase: Phase,
+        t: int,
+        look: int,
+        sides: Sides,
+        estimates: Vector,
+        C: Radius,
+    ) -> Verdict:
+        certificate, reason, forecast = None, "the stop is not reached yet", None
+        if sides.stop:
+            reason, forecast = self.objection(problem), 0
+            if not reason:
+                certificate = Certificate(
+                    problem.epsilon, phase.delta, look, t, C.name, phase.plan.describe()
+                )
+        else:
+            forecast = _pulls_to_go(sides, C, t)
+        return Verdict(
+            algorithm=self.name,
+            answer=problem.names(sides.answer),
+            done=sides.stop,
+            pulls=t,
+            look=look,
+            phase=phase.number,
+            gap=sides.gap,
+            epsilon=sides.epsilon,
+            radius=sides.radius,
+            certificate=certificate,
+            reason=reason,
+            forecast=forecast,
+            design=phase.plan.describe(),
+            estimates=estimates,
+        )
+
+
+def check_algorithm(algorithm: Algorithm) -> Algorithm:
+    """Return `algorithm`, or raise SettingError where it is none (its class, say)."""
+    if not isinstance(algorithm, Algorithm):
+        raise SettingError(f"algorithm must be one such as superarm.SAQM(), not {algorithm!r}")
+    return algorithm
+
+
+def check_choice(what: str, value: object, choices: tuple[str, ...]) -> None:
+    """Raise SettingError unless `value` is one of `choices`."""
+    if value not in choices:
+        raise SettingError(f"{what} must be one of {', '.join(choices)}, not {value!r}")
+
+
+def _pulls_to_go(sides: Sides, C: Radius, t: int) -> int | None:
+    """Pulls until radius * (C_t'/C_t) * sqrt(t/t') falls to gap + epsilon, were both to stay.
+
+    t' = t (radius/have)^2 (C_t'/C_t)^2, by iteration: C_t' grows so slowly that it converges.
+    """
+    have = sides.gap + sides.epsilon
+    if not (have > 0 and math.isfinite(sides.radius)):
+        return None
+    alone = t * (sides.radius / (have * C.at(t))) ** 2
+    total = float(t)
+    for _ in range(8):
+        total = max(1.0, alone * C.at(total) ** 2)
+        if total > 1e18:
+            return None
+    return max(1, math.ceil(total) - t)
+
+
+def _only_one(name: str, problem: Problem) -> Verdict:
+    """k = n: there is one group, and nothing to measure."""
+    certificate = Certificate(problem.epsilon, problem.delta, 0, 0, "the only group", {})
+    return Verdict(
+        name, problem.arms, True, 0, 0, 0, math.inf, problem.epsilon, 0.0, certificate, "", 0
+    )
+
+
+def no_answer(name: str, problem: Problem, phase: Phase, t: int, look: int, reason: str) -> Verdict:
+    """Return the verdict where nothing can be estimated yet."""
+    return Verdict(
+        name,
+        (),
+        False,
+        t,
+        look,
+        phase.number,
+        0.0,
+        problem.epsilon,
+        math.inf,
+        None,
+        reason,
+        None,
+        phase.plan.describe(),
+    )

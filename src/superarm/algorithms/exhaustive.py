@@ -1,0 +1,134 @@
+"""Algorithm 5, Exhaustive: the exact confidence bound of every difference, by enumeration."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from superarm._jit import njit
+from superarm.algorithms.base import Sides, Static, Vector, check_choice
+from superarm.confidence import Constants, Radius, ellipsoid
+from superarm.design import Uniform
+from superarm.errors import ProblemError
+from superarm.estimate import Information, rank_one, response
+from superarm.phase import Phase
+from superarm.problem import Problem
+from superarm.quadratic.exact import best_upper
+from superarm.schedule import Every, Geometric
+from superarm.tally import Tally
+
+LARGEST = 10**9
+"""More super-arms than this are not enumerated at every look."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exhaustive(Static):
+    """Stop when no rival can be ahead by epsilon, by the exact bound of every difference.
+
+    The rule::
+
+        max over M != M^ of theta^(M) + C_t |M - M^| < theta^(M^) + epsilon
+
+    The cost of a look grows with the number of super-arms, C(n, k).
+
+    Parameters
+    ----------
+    constants
+        Of Proposition 1: "corrected", or "paper" as printed.
+    """
+
+    constants: Constants = "corrected"
+
+    name: ClassVar[str] = "exhaustive"
+    PRESETS: ClassVar[dict[str, dict[str, Any]]] = {
+        "corrected": {},
+        "text": {
+            "constants": "paper",
+            "sigma": "paper",
+            "design": Uniform("2n"),
+            "schedule": Every(),
+        },
+        "experiments": {
+            "constants": "paper",
+            "sigma": "paper",
+            "design": Uniform("2n"),
+            "schedule": Geometric(1.02),
+        },
+    }
+
+    def check_settings(self) -> None:
+        check_choice("constants", self.constants, ("corrected", "paper"))
+
+    def check(self, problem: Problem) -> None:
+        if problem.decision.log_size > math.log(LARGEST):
+            raise ProblemError(
+                "exhaustive enumerates all super-arms at every look, and there are "
+                f"{problem.decision.size_in_words} of them; choose saqm or icb"
+            )
+
+    def constant(self, problem: Problem, delta: float) -> Radius:
+        log_size = problem.decision.log_size
+        return ellipsoid(self.scale(problem), log_size, delta, self.constants)
+
+    def sides(
+        self, problem: Problem, phase: Phase, look: int, theta: Vector, info: Information, C: float
+    ) -> Sides:
+        best = problem.decision.best(theta)
+        inside = np.zeros(problem.n, dtype=np.bool_)
+        inside[best] = True
+        W = info.inverse()
+        towards = W @ inside
+        # |M - M^|^2 = chi'W chi - 2 (W chi^)(M) + chi^' W chi^
+        rival = best_upper(
+            theta, W, -2 * towards, float(towards[best].sum()), C, True, problem.k, inside
+        )
+        x = inside.astype(np.float64)
+        x[rival] -= 1.0
+        return Sides(best, float(x @ theta), problem.epsilon, C * info.norm(x), strict=True)
+
+    def skip(self, problem: Problem, phase: Phase, tally: Tally, look: int, totals: Vector) -> int:
+        t = tally.pulls
+        info = phase.information(t) if t >= phase.plan.spanning else None
+        if info is None or info.reciprocal_condition < 1e-8:
+            return 0
+        C = self.constant(problem, phase.delta)
+        theta = problem.sign * info.solve(response(phase.plan, tally))
+        rows = phase.plan.members(phase.plan.order(t, t + len(totals)))
+        signed = problem.sign * totals
+        k, epsilon = problem.k, problem.epsilon
+        return int(_skip(info.inverse(), theta, rows, signed, t, k, epsilon, C.scale, C.offset))
+
+    def objection(self, problem: Problem) -> str:
+        return ""
+
+
+@njit
+def _skip(inverse, theta, rows, totals, t, k, epsilon, scale, offset):  # type: ignore[no-untyped-def]
+    """Count rounds at which some rival exceeds epsilon for certain (1e-6 to spare)."""
+    n = len(theta)
+    work = np.empty(n)
+    row_sums = np.zeros(n)  # of no use here
+    for r in range(rows.shape[0]):
+        rank_one(inverse, theta, row_sums, work, rows[r], totals[r])
+        t += 1
+        C = scale * np.sqrt(max(0.0, 2.0 * np.log(t) + offset))
+        best = np.argsort(-theta)[:k]
+        inside = np.zeros(n, np.bool_)
+        inside[best] = True
+        towards = np.zeros(n)
+        for i in best:
+            towards += inverse[i]
+        own = towards[best].sum()
+        rival = best_upper(theta, inverse, -2 * towards, own, C, True, k, inside)
+        square = own
+        for i in rival:
+            square -= 2 * towards[i]
+            for j in rival:
+                square += inverse[i, j]
+        excess = theta[rival].sum() - theta[best].sum() + C * np.sqrt(max(0.0, square))
+        if excess <= epsilon + 1e-6 * (C + np.abs(theta).max()):
+            return r
+    return rows.shape[0]

@@ -1,0 +1,33 @@
+"""The command line. Starting it loads click alone; each command loads what it needs."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from superarm.cli.simulate import simulate
+from superarm.errors import SuperarmError
+
+
+class _Friendly(click.Group):
+    """Turns our errors into one line on stderr and exit code 2."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except SuperarmError as error:
+            raise click.UsageError(str(error), ctx=None) from None
+        except KeyboardInterrupt:
+            click.echo("interrupted", err=True)
+            sys.exit(130)
+
+
+@click.group(cls=_Friendly, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="superarm", prog_name="superarm")
+def main() -> None:
+    """Find the best k of n arms when only the noisy total of k of them can be measured."""
+
+
+main.add_command(simulate)

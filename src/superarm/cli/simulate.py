@@ -1,0 +1,217 @@
+"""superarm simulate: run an algorithm on simulated totals."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from superarm.cli.output import as_csv, as_table
+from superarm.errors import SettingError
+
+if TYPE_CHECKING:
+    from superarm.algorithms import Static
+    from superarm.simulation import Replications
+
+ALGORITHMS = ("saqm", "sa-foa", "icb", "exhaustive")
+
+
+@click.command()
+@click.option(
+    "--means", "path", required=True, metavar="FILE", help="CSV with the header arm,mean."
+)
+@click.option("--k", required=True, type=int, help="How many arms make a group.")
+@click.option(
+    "--epsilon", default=0.0, show_default=True, help="How far from the best is good enough."
+)
+@click.option("--delta", default=0.05, show_default=True, help="How often the answer may be wrong.")
+@click.option(
+    "--noise",
+    required=True,
+    help="gaussian:SIGMA, bounded:R, labels, shared-labels or total:LO:HI.",
+)
+@click.option(
+    "--direction",
+    type=click.Choice(["maximize", "minimize"]),
+    default="maximize",
+    show_default=True,
+    help="Whether great totals are good (rewards) or bad (costs).",
+)
+@click.option(
+    "--algorithm",
+    type=click.Choice(ALGORITHMS),
+    default="saqm",
+    show_default=True,
+    help="The rule that decides when to stop.",
+)
+@click.option(
+    "--preset",
+    type=click.Choice(["text", "experiments", "corrected"]),
+    default="corrected",
+    show_default=True,
+    help="The paper to the letter, as its tables must have been run, or what is true.",
+)
+@click.option("--support", help="Super-arms to measure: a number, a multiple as 8n, or full.")
+@click.option("--schedule", help="When to look: every, geometric:RATIO or planned:T1,T2,...")
+@click.option("--sigma", help="noise: as the noise model says; paper: kR.")
+@click.option("--constants", help="corrected, or paper: as printed.")
+@click.option("--alpha", help="saqm: certified, spectral, theorem or a number (a guess).")
+@click.option("--oracle", help="saqm: peeling or brute-force.")
+@click.option("--radius", help="icb: independent or ellipsoid.")
+@click.option("--threshold", type=float, help="sa-foa: share of epsilon at which it stops.")
+@click.option("--draws", type=int, help="sa-foa: l; l*n super-arms are drawn at a look.")
+@click.option("--max-pulls", type=int, help="End a run that has not stopped by then.")
+@click.option("--replications", default=1, show_default=True, help="Number of runs.")
+@click.option("--rng", default=0, show_default=True, help="Seed: the same seed, the same results.")
+@click.option("--workers", default=1, show_default=True, help="Processes; they change no number.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "json", "csv"]),
+    default="table",
+    show_default=True,
+    help="A table to read, one JSON object, or a CSV line a run.",
+)
+def simulate(
+    path: str,
+    k: int,
+    epsilon: float,
+    delta: float,
+    noise: str,
+    direction: str,
+    algorithm: str,
+    preset: str,
+    max_pulls: int | None,
+    replications: int,
+    rng: int,
+    workers: int,
+    form: str,
+    **settings: Any,
+) -> None:
+    """Find the best k arms of a list with known means, from simulated totals of groups of k."""
+    from superarm._jit import announce_compilation
+    from superarm.datasets import read_means
+    from superarm.noise import parse_noise
+    from superarm.problem import Problem
+    from superarm.quadratic.densest import peel
+    from superarm.simulation import environment, replicate
+    from superarm.simulation.engine import MOST_PULLS
+
+    given = read_means(path)
+    law = parse_noise(noise)
+    problem = Problem(given.arms, k, law, epsilon=epsilon, delta=delta, direction=direction)  # type: ignore[arg-type]
+    rule = build_algorithm(algorithm, preset, settings)
+    world = environment(given.means, law)
+    announce_compilation(peel)
+    with click.progressbar(
+        length=replications, label="runs", file=sys.stderr, hidden=not sys.stderr.isatty()
+    ) as bar:
+        result = replicate(
+            problem,
+            rule,
+            world,
+            replications,
+            rng=rng,
+            workers=workers,
+            max_pulls=MOST_PULLS if max_pulls is None else max_pulls,
+            progress=lambda: bar.update(1),
+        )
+    click.echo({"json": _json, "csv": _csv, "table": _table}[form](result))
+
+
+def build_algorithm(name: str, preset: str, settings: dict[str, Any]) -> Static:
+    """Return an algorithm from a preset and the settings given as text (None: not given)."""
+    from superarm.algorithms import ALGORITHMS as RULES
+    from superarm.design import Uniform
+    from superarm.schedule import parse_schedule
+
+    rule = RULES[name]
+    chosen = {key: value for key, value in settings.items() if value is not None}
+    if "support" in chosen:
+        text = chosen.pop("support").strip()
+        chosen["design"] = Uniform(int(text) if text.isascii() and text.isdecimal() else text)
+    if "schedule" in chosen:
+        chosen["schedule"] = parse_schedule(chosen["schedule"])
+    if "alpha" in chosen:
+        chosen["alpha"] = _number_or_name(chosen["alpha"])
+    for key in chosen:
+        if key not in rule.__dataclass_fields__:
+            raise SettingError(f"--{key} is not a setting of {name}")
+    return rule.preset(preset, **chosen)
+
+
+def _number_or_name(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _rows(result: Replications) -> list[dict[str, Any]]:
+    return [
+        {
+            "pulls": run.pulls,
+            "answer": list(run.verdict.answer),
+            "regret": run.regret,
+            "certified": run.verdict.certified,
+            "reason": run.verdict.reason,
+            "seconds": round(run.seconds, 6),
+        }
+        for run in result.runs
+    ]
+
+
+def _json(result: Replications) -> str:
+    return json.dumps(
+        {
+            "algorithm": result.algorithm.name,
+            "settings": result.algorithm.settings(),
+            "problem": result.problem.to_dict(),
+            "design": dict(result.runs[0].verdict.design),
+            "runs": _rows(result),
+            "pulls_mean": result.pulls_mean,
+            "wrong": result.wrong,
+        },
+        indent=2,
+    )
+
+
+def _csv(result: Replications) -> str:
+    rows = [
+        (i, row["pulls"], ";".join(row["answer"]), row["regret"], row["certified"], row["seconds"])
+        for i, row in enumerate(_rows(result), 1)
+    ]
+    return as_csv(("run", "pulls", "answer", "regret", "certified", "seconds"), rows)
+
+
+def _table(result: Replications) -> str:
+    rows = []
+    for i, row in enumerate(_rows(result), 1):
+        certified = "yes" if row["certified"] else f"no: {row['reason']}"
+        answer = ", ".join(row["answer"][:10]) + (" ..." if len(row["answer"]) > 10 else "")
+        rows.append(
+            (
+                i,
+                f"{row['pulls']:,}",
+                f"{row['regret']:.3g}",
+                f"{row['seconds']:.2f}",
+                answer,
+                certified,
+            )
+        )
+    problem, design = result.problem, result.runs[0].verdict.design
+    where = (
+        f"{design['kind']} on {design['support']:,} super-arms" if design else "nothing to measure"
+    )
+    head = (
+        f"{result.algorithm.name}: best {problem.k} of {problem.n}, epsilon {problem.epsilon:g}, "
+        f"delta {problem.delta:g}, noise {problem.noise}; design: {where}"
+    )
+    table = as_table(("run", "pulls", "regret", "seconds", "answer", "certified"), rows)
+    foot = (
+        f"mean pulls {result.pulls_mean:,.0f}; wrong (regret > epsilon): "
+        f"{result.wrong} of {len(result.runs)} runs"
+    )
+    return f"{head}\n\n{table}\n\n{foot}"

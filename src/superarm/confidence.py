@@ -1,0 +1,59 @@
+r"""Confidence radii of the paper: Proposition 1 (ellipsoid) and Lemma 1 (independent).
+
+Both have the form C_t = scale * sqrt(2 log t + offset), and hold for all rounds t at once, so that
+any schedule of looks is covered.
+
+With ``constants="corrected"`` a look at t may err with probability delta_t = 6 delta/(pi^2 t^2),
+which sums to delta, shared by N one-sided events: scale = sqrt(2) sigma,
+offset = log(pi^2 N / (6 delta)).
+
+- *ellipsoid*: N = K. For a rule that compares bounds of single super-arms (SAQM), the lower side
+  for each M other than M*, the upper side for M* alone. For a rule that compares differences with
+  M* (Exhaustive), one side for each of K - 1 differences.
+- *independent*: N = n. One side for each arm: upper inside M*, lower outside.
+
+With ``constants="paper"`` they are as printed: c = 2 sqrt(2) sigma and c' = 6/pi^2 in
+Proposition 1 (valid, though wide), scale = sqrt(2) sigma and c' = 6/pi^2 in Lemma 1, which then
+does not hold at level delta: its shares add up to (pi^2/6)^2 delta.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+Constants = Literal["corrected", "paper"]
+
+_SUM_OF_SQUARES = math.pi**2 / 6  # sum over t >= 1 of 1/t^2
+
+
+@dataclass(frozen=True)
+class Radius:
+    """C_t = scale * sqrt(2 log t + offset), and which statement it comes from."""
+
+    scale: float
+    offset: float
+    name: str
+
+    def at(self, t: float) -> float:
+        """Return C_t."""
+        return self.scale * math.sqrt(max(0.0, 2 * math.log(t) + self.offset))
+
+
+def ellipsoid(sigma: float, log_size: float, delta: float, constants: Constants) -> Radius:
+    """Proposition 1: |x'(theta - theta^_t)| <= C_t |x|_{A_t^-1} for K fixed directions x."""
+    if constants == "paper":
+        offset = math.log(1 / _SUM_OF_SQUARES) + log_size - math.log(delta)
+        return Radius(2 * math.sqrt(2) * sigma, offset, "ellipsoid (Proposition 1, as printed)")
+    offset = math.log(_SUM_OF_SQUARES) + log_size - math.log(delta)
+    return Radius(math.sqrt(2) * sigma, offset, "ellipsoid (Proposition 1)")
+
+
+def independent(sigma: float, n: int, delta: float, constants: Constants) -> Radius:
+    """Lemma 1: |x'(theta - theta^_t)| <= C_t sum |x_i| sqrt(A_t^-1(i, i)), x in {-1, 0, 1}^n."""
+    if constants == "paper":
+        offset = math.log(n / (_SUM_OF_SQUARES * delta))
+        return Radius(math.sqrt(2) * sigma, offset, "independent (Lemma 1, as printed)")
+    offset = math.log(_SUM_OF_SQUARES * n / delta)
+    return Radius(math.sqrt(2) * sigma, offset, "independent (Lemma 1)")

@@ -1,0 +1,5 @@
+"""Decision classes: what may be chosen."""
+
+from superarm.decision.topk import TopK
+
+__all__ = ["TopK"]

@@ -1,0 +1,54 @@
+"""Every error that a user can cause, in one tree.
+
+::
+
+    SuperarmError (a ValueError)
+    ├── ProblemError     the question: arms, k, epsilon, delta, direction
+    ├── NoiseError       a noise model that cannot be, or means it cannot have
+    ├── SettingError     a setting of an algorithm, a design, a schedule or a driver
+    ├── SupportError     measured super-arms that cannot tell the arms apart
+    ├── TotalError       a measured total that is no number, or out of the noise model's range
+    ├── PullError        a pull id that was never asked
+    ├── ConflictError    another total for a pull that has one already
+    └── DataError        a file that is missing, empty or malformed (with the line)
+
+Each message says what was wrong, with which value, and what to do.
+"""
+
+from __future__ import annotations
+
+
+class SuperarmError(ValueError):
+    """Anything that the user can put right."""
+
+
+class ProblemError(SuperarmError):
+    """The question does not make sense."""
+
+
+class NoiseError(SuperarmError):
+    """The noise model does not make sense, or not with these means."""
+
+
+class SettingError(SuperarmError):
+    """A setting is not one of those that there are, or out of range."""
+
+
+class SupportError(SuperarmError):
+    """The measured super-arms cannot tell the arms apart."""
+
+
+class TotalError(SuperarmError):
+    """A total is not a finite number, or impossible under the noise model."""
+
+
+class PullError(SuperarmError):
+    """A pull id was never asked."""
+
+
+class ConflictError(SuperarmError):
+    """A pull has a total already, and it is another one."""
+
+
+class DataError(SuperarmError):
+    """A file is missing, empty or malformed."""

@@ -1,0 +1,191 @@
+"""From a tally to least squares: theta^ = A^-1 b with A = sum T_M chi chi', b = sum S_M chi."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import get_lapack_funcs
+
+from superarm._jit import njit, njit_fast
+from superarm.plan import Plan
+from superarm.tally import Tally
+
+Matrix = NDArray[np.float64]
+Vector = NDArray[np.float64]
+
+LEAST_RECIPROCAL_CONDITION = 1e-12
+"""Below this, rounding could reach the estimate: the look counts as one without information."""
+
+_SMALL = 256
+"""Up to this size our own kernel beats LAPACK, whose threads cost more than they bring."""
+
+_potrf, _potri, _potrs, _pocon = get_lapack_funcs(("potrf", "potri", "potrs", "pocon"), dtype="d")
+
+
+class Information:
+    """The information matrix A, factored once (Cholesky), behind the questions asked of it.
+
+    `scaled` shares the factor: after c whole cycles of a plan, A is c times that of one cycle.
+    """
+
+    def __init__(self, matrix: Matrix) -> None:
+        self.n = len(matrix)
+        self.scale = 1.0
+        self._core = _Core(matrix)
+
+    @property
+    def usable(self) -> bool:
+        """Whether A can be inverted without rounding reaching the result."""
+        return self._core.reciprocal_condition >= LEAST_RECIPROCAL_CONDITION
+
+    @property
+    def reciprocal_condition(self) -> float:
+        """An estimate of 1 / (|A| |A^-1|) in the 1-norm."""
+        return self._core.reciprocal_condition
+
+    def scaled(self, factor: float) -> Information:
+        """Return the information `factor` * A, at no cost."""
+        other = object.__new__(Information)
+        other.n, other._core, other.scale = self.n, self._core, self.scale * factor
+        return other
+
+    def solve(self, b: Vector) -> Vector:
+        """A^-1 b."""
+        x, _ = _potrs(self._core.factor, b)
+        return np.asarray(x) / self.scale
+
+    def norm(self, x: Vector) -> float:
+        """|x| in A^-1: sqrt(x' A^-1 x)."""
+        return float(np.sqrt(max(0.0, float(x @ self.solve(x)))))
+
+    def diagonal(self) -> Vector:
+        """Diagonal of A^-1."""
+        return np.diagonal(self._core.inverse) / self.scale
+
+    def inverse(self) -> Matrix:
+        """A^-1 itself, for the quadratic maximisation, which needs all of it."""
+        return self._core.inverse / self.scale
+
+    def homogeneous(self, compute: Any, key: Any) -> Any:
+        """Return `compute`(W) for W the inverse of the unscaled A, computed once a `key`."""
+        if key not in self._core.memo:
+            self._core.memo[key] = compute(self._core.inverse)
+        return self._core.memo[key]
+
+
+class _Core:
+    """A Cholesky factor and what has been worked out from it."""
+
+    def __init__(self, matrix: Matrix) -> None:
+        self.factor, failed = _potrf(matrix)
+        self.reciprocal_condition = 0.0
+        if not failed:
+            one_norm = np.abs(matrix).sum(axis=0).max()
+            self.reciprocal_condition = float(_pocon(self.factor, one_norm)[0])
+        self.memo: dict[Any, Any] = {}
+
+    @cached_property
+    def inverse(self) -> Matrix:
+        if len(self.factor) <= _SMALL:
+            return inverse_from_factor(np.ascontiguousarray(self.factor))
+        upper = np.triu(_potri(self.factor)[0])
+        return np.ascontiguousarray(upper + np.triu(upper, 1).T)
+
+
+def information(plan: Plan, counts: NDArray[np.int64]) -> Information:
+    """Return A = sum T_M chi_M chi_M' for these counts."""
+    return Information(gram(plan.members(slice(None)), counts, plan.n))
+
+
+def response(plan: Plan, tally: Tally) -> Vector:
+    """Return b = sum S_M chi_M, S_M the total of all results of M."""
+    return scatter(plan.members(slice(None)), tally.totals, plan.n)
+
+
+@njit
+def gram(rows, counts, n):  # type: ignore[no-untyped-def]
+    """A = sum counts[r] chi_r chi_r': O(m k^2), exact (whole numbers)."""
+    matrix = np.zeros((n, n))
+    for r in range(rows.shape[0]):
+        weight = float(counts[r])
+        if weight != 0.0:
+            for i in rows[r]:
+                for j in rows[r]:
+                    matrix[i, j] += weight
+    return matrix
+
+
+@njit
+def scatter(rows, totals, n):  # type: ignore[no-untyped-def]
+    """b = sum totals[r] chi_r: O(m k)."""
+    b = np.zeros(n)
+    for r in range(rows.shape[0]):
+        for i in rows[r]:
+            b[i] += totals[r]
+    return b
+
+
+@njit_fast
+def inverse_from_factor(U):  # type: ignore[no-untyped-def]
+    """A^-1 for A = U'U: X = U'^-1 row by row, then X'X; O(n^3/2), along rows."""
+    n = U.shape[0]
+    X = np.zeros((n, n))
+    for i in range(n):
+        for j in range(i):
+            factor = U[j, i]
+            for c in range(j + 1):
+                X[i, c] -= factor * X[j, c]
+        for c in range(i):
+            X[i, c] /= U[i, i]
+        X[i, i] = 1.0 / U[i, i]
+    inverse = np.zeros((n, n))
+    for r in range(n):
+        for i in range(r + 1):
+            factor = X[r, i]
+            for j in range(i + 1):
+                inverse[i, j] += factor * X[r, j]
+    for i in range(n):
+        for j in range(i):
+            inverse[j, i] = inverse[i, j]
+    return inverse
+
+
+@njit_fast
+def rank_one(inverse, theta, row_sums, work, members, total):  # type: ignore[no-untyped-def]
+    """Add one pull to A^-1 (Sherman-Morrison), theta^ and the row sums of A^-1: O(n^2).
+
+    u = A^-1 chi, s = 1 + chi' u:  A^-1 -= u u'/s,  theta^ += u (total - chi' theta^)/s.
+    """
+    n = inverse.shape[0]
+    for i in range(n):
+        work[i] = 0.0
+    for m in members:
+        for i in range(n):
+            work[i] += inverse[m, i]
+    s = 1.0
+    fitted = 0.0
+    for m in members:
+        s += work[m]
+        fitted += theta[m]
+    whole = 0.0
+    for i in range(n):
+        whole += work[i]
+    step = (total - fitted) / s
+    for i in range(n):
+        factor = work[i] / s
+        theta[i] += work[i] * step
+        row_sums[i] -= factor * whole
+        for j in range(n):
+            inverse[i, j] -= factor * work[j]
+
+
+@njit
+def advance(inverse, theta, rows, totals):  # type: ignore[no-untyped-def]
+    """Add many pulls one after the other, in place."""
+    work = np.empty(len(theta))
+    row_sums = inverse.sum(axis=0)
+    for r in range(rows.shape[0]):
+        rank_one(inverse, theta, row_sums, work, rows[r], totals[r])

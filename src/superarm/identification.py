@@ -1,0 +1,164 @@
+"""Ask and tell: identification with results that come from anywhere, in any order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from superarm._checks import bounded_real, whole
+from superarm.algorithms import SAQM, Algorithm
+from superarm.algorithms.base import check_algorithm, no_answer
+from superarm.errors import ConflictError, PullError, SettingError, TotalError
+from superarm.phase import Next, Phase, Stop
+from superarm.problem import Problem
+from superarm.seeds import Rng, seed_from
+from superarm.tally import Tally
+from superarm.verdict import LAST_LOOK_FAILED, Verdict
+
+
+@dataclass(frozen=True)
+class Pull:
+    """A measurement to make: the total of `members`, to be told under `id`."""
+
+    id: str
+    members: tuple[str, ...]
+    phase: int
+    position: int
+
+
+class Identification:
+    """Find the best k of n by asking for measurements and being told their totals.
+
+    >>> import superarm as sa
+    >>> crew = sa.Identification(sa.Problem(["Ann", "Bo", "Cy"], 2, sa.labels()), rng=1)
+    >>> pull = crew.ask()[0]
+    >>> len(pull.members)
+    2
+    >>> crew.tell(pull.id, 1.0)
+
+    Totals may be told in any order. Look j takes place once the plan's first t_j positions are all
+    told; totals of later positions are kept for later looks. Between looks, `verdict` repeats what
+    the last one found.
+
+    Parameters
+    ----------
+    problem
+        The question.
+    algorithm
+        The rule; SAQM with a computed bound by default.
+    rng
+        Seed, generator, or None: decides what the design leaves to chance. With a whole number the
+        identification can be repeated exactly.
+    """
+
+    def __init__(
+        self, problem: Problem, algorithm: Algorithm | None = None, *, rng: Rng = None
+    ) -> None:
+        self.problem = problem
+        self.algorithm = SAQM() if algorithm is None else check_algorithm(algorithm)
+        self.seed = seed_from(rng)
+        self._told: dict[str, float] = {}
+        self._asked: dict[int, int] = {}  # by phase: number of positions asked
+        outcome = self.algorithm.first(problem, self.seed)
+        self._phase: Phase | None = None
+        if isinstance(outcome, Stop):
+            self._verdict = outcome.verdict
+        else:
+            self._verdict = self._waiting(outcome)
+            self._enter(outcome)
+
+    @property
+    def verdict(self) -> Verdict:
+        """What the last look found."""
+        return self._verdict
+
+    def ask(self, size: int = 1) -> list[Pull]:
+        """Return the next `size` measurements; fewer, or none, when no more are needed."""
+        size = whole("the number of pulls to ask for", size, SettingError, least=1)
+        phase = self._phase
+        if phase is None:
+            return []
+        start = self._asked[phase.number]
+        rows = phase.plan.members(phase.plan.order(start, start + size))
+        self._asked[phase.number] = start + size
+        return [
+            Pull(f"{phase.number}-{start + i}", self.problem.names(row), phase.number, start + i)
+            for i, row in enumerate(rows)
+        ]
+
+    def tell(self, id: str, total: float) -> None:
+        """Take the total of a pull; telling the same total again changes nothing."""
+        number, position = self._find(id)
+        value = self._valid(total)
+        if id in self._told:
+            if self._told[id] != value:
+                raise ConflictError(
+                    f"pull {id} has total {self._told[id]:.17g} already; told again as {value:.17g}"
+                )
+            return
+        self._told[id] = value
+        if self._phase is None or number != self._phase.number:
+            return  # its phase is over: recorded, not used
+        if position < self._needed:
+            self._count(position, value)
+            self._look_while_complete()
+        else:
+            self._later[position] = value
+
+    def _valid(self, total: float) -> float:
+        value = bounded_real("a total", total, TotalError)
+        self.problem.noise.check_total(value, self.problem.k)
+        return value + 0.0  # no -0.0
+
+    def _find(self, id: str) -> tuple[int, int]:
+        number, _, position = str(id)[:50].partition("-")
+        if number.isdecimal() and position.isdecimal():
+            where = int(number), int(position)
+            if where[1] < self._asked.get(where[0], 0) and id == f"{where[0]}-{where[1]}":
+                return where
+        raise PullError(f"pull {str(id)[:50]!r} was never asked for")
+
+    def _enter(self, phase: Phase) -> None:
+        self._phase = phase
+        self._asked[phase.number] = 0
+        self._tally = Tally(phase.plan.size)
+        self._later: dict[int, float] = {}
+        self._look = 0
+        self._needed = 0
+        self._missing = 0
+        self._next_look()
+
+    def _next_look(self) -> bool:
+        """Take in what is there for the next look; False when the schedule has no more."""
+        assert self._phase is not None
+        time = self._phase.looks.time(self._look + 1)
+        if time is None:
+            return False
+        self._look += 1
+        self._missing = time - self._needed
+        before, self._needed = self._needed, time
+        for position in [p for p in self._later if before <= p < time]:
+            self._count(position, self._later.pop(position))
+        return True
+
+    def _count(self, position: int, total: float) -> None:
+        assert self._phase is not None
+        index = int(self._phase.plan.order(position, position + 1)[0])
+        self._tally.add(index, total)
+        self._missing -= 1
+
+    def _look_while_complete(self) -> None:
+        while self._phase is not None and self._missing == 0:
+            outcome = self.algorithm.look(self.problem, self._phase, self._tally, self._look)
+            self._verdict = outcome.verdict
+            if isinstance(outcome, Stop):
+                self._phase = None
+            elif isinstance(outcome, Next):
+                self._enter(outcome.phase)
+            elif not self._next_look():
+                self._phase = None
+                self._verdict = self._verdict.ended(LAST_LOOK_FAILED)
+
+    def _waiting(self, phase: Phase) -> Verdict:
+        first = phase.looks.time(1)
+        reason = f"the first look comes after {first:,} pulls"
+        return no_answer(self.algorithm.name, self.problem, phase, 0, 0, reason)

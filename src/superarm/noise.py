@@ -1,0 +1,205 @@
+"""Noise models: what the user knows of the noise of one total, and so its sigma.
+
+sigma is the sub-Gaussian scale of the total of k arms:
+E exp(s (total - mean)) <= exp(s^2 sigma^2 / 2) for all s. A total within an interval of length h
+has sigma <= h/2 (Hoeffding); sums of independent parts add their squares. Nothing weaker than what
+the user states is assumed: independence is a statement.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from superarm._checks import bounded_real
+from superarm.errors import NoiseError, TotalError
+
+
+class Noise(ABC):
+    """What is known of the noise of a total."""
+
+    @abstractmethod
+    def sigma(self, k: int) -> float:
+        """Sub-Gaussian scale of the total of `k` arms."""
+
+    @abstractmethod
+    def paper_sigma(self, k: int) -> float:
+        """The scale that the paper would use: kR, R bounding one arm's noise (Section 4)."""
+
+    @abstractmethod
+    def range(self, k: int) -> tuple[float, float]:
+        """Least and greatest possible total of `k` arms."""
+
+    @abstractmethod
+    def __str__(self) -> str:
+        """Return the text that `parse_noise` reads."""
+
+    def check_total(self, total: float, k: int) -> None:
+        """Raise TotalError for a total that cannot be."""
+        bounded_real("a total", total, TotalError)
+        low, high = self.range(k)
+        if not low <= total <= high:
+            raise TotalError(
+                f"total {total:.15g} is outside {low:g} .. {high:g}, the range of noise "
+                f"model {self}; check the entry, or state a noise model that allows it"
+            )
+
+
+@dataclass(frozen=True)
+class Gaussian(Noise):
+    """The total is its mean plus a normal error of standard deviation `scale`."""
+
+    scale: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", _positive("sigma", self.scale))
+
+    def sigma(self, k: int) -> float:
+        return self.scale
+
+    def paper_sigma(self, k: int) -> float:
+        return self.scale
+
+    def range(self, k: int) -> tuple[float, float]:
+        return (-math.inf, math.inf)
+
+    def __str__(self) -> str:
+        return f"gaussian:{self.scale!r}"
+
+
+@dataclass(frozen=True)
+class Bounded(Noise):
+    """Each arm's reward lies in [-R, R]; the arms of one pull may depend on each other, or not."""
+
+    bound: float
+    independent: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "bound", _positive("R", self.bound))
+
+    def sigma(self, k: int) -> float:
+        return self.bound * (math.sqrt(k) if self.independent else k)
+
+    def paper_sigma(self, k: int) -> float:
+        return self.bound * k
+
+    def range(self, k: int) -> tuple[float, float]:
+        return (-k * self.bound, k * self.bound)
+
+    def __str__(self) -> str:
+        return f"bounded:{self.bound!r}" + (":independent" if self.independent else "")
+
+
+@dataclass(frozen=True)
+class Labels(Noise):
+    """Each arm gives 0 or 1: independent of each other, or all answering one shared question."""
+
+    shared: bool = False
+
+    def sigma(self, k: int) -> float:
+        return (k if self.shared else math.sqrt(k)) / 2
+
+    def paper_sigma(self, k: int) -> float:
+        return float(k)  # R = 1: a label is at most 1 away from its mean
+
+    def range(self, k: int) -> tuple[float, float]:
+        return (0.0, float(k))
+
+    def check_total(self, total: float, k: int) -> None:
+        super().check_total(total, k)
+        if total != int(total):
+            raise TotalError(f"a total of 0/1 labels must be a whole number, not {total!r}")
+
+    def __str__(self) -> str:
+        return "shared-labels" if self.shared else "labels"
+
+
+@dataclass(frozen=True)
+class Total(Noise):
+    """The total itself lies in [low, high]; nothing is known of its parts."""
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        for end in ("low", "high"):
+            value = bounded_real("an end of a total's range", getattr(self, end), NoiseError)
+            object.__setattr__(self, end, value)
+        if self.low >= self.high:
+            raise NoiseError(
+                f"a total's range needs two numbers, the lower first, not "
+                f"{self.low!r} and {self.high!r}"
+            )
+
+    def sigma(self, k: int) -> float:
+        return (self.high - self.low) / 2
+
+    def paper_sigma(self, k: int) -> float:
+        return self.sigma(k)
+
+    def range(self, k: int) -> tuple[float, float]:
+        return (self.low, self.high)
+
+    def __str__(self) -> str:
+        return f"total:{self.low!r}:{self.high!r}"
+
+
+def gaussian(sigma: float) -> Gaussian:
+    """Normal noise of standard deviation `sigma` on the total (the paper's N(0, 1): sigma = 1)."""
+    return Gaussian(sigma)
+
+
+def bounded(R: float, *, independent: bool = False) -> Bounded:
+    """Arms in [-R, R]: sigma = kR, or sqrt(k) R when the arms of a pull are independent."""
+    return Bounded(R, independent)
+
+
+def labels(*, shared: bool = False) -> Labels:
+    """Arms that give 0 or 1: sigma = sqrt(k)/2, or k/2 when all get the same question."""
+    return Labels(shared)
+
+
+def total(low: float, high: float) -> Total:
+    """Totals in [low, high], however they come about: sigma = (high - low)/2."""
+    return Total(low, high)
+
+
+_FORMS: dict[str, tuple[int, Callable[..., Noise]]] = {
+    "gaussian": (1, gaussian),
+    "bounded": (1, bounded),
+    "labels": (0, labels),
+    "shared-labels": (0, lambda: labels(shared=True)),
+    "total": (2, total),
+}
+
+
+def parse_noise(text: str) -> Noise:
+    """Read ``gaussian:SIGMA | bounded:R[:independent] | labels | shared-labels | total:LO:HI``."""
+    name, *parts = str(text).strip().split(":")
+    independent = name == "bounded" and parts[1:] == ["independent"]
+    if independent:
+        parts = parts[:1]
+    arity, build = _FORMS.get(name, (-1, gaussian))
+    if len(parts) != arity:
+        raise NoiseError(
+            f"noise {text!r} is not one of gaussian:SIGMA, bounded:R, bounded:R:independent, "
+            "labels, shared-labels, total:LO:HI"
+        )
+    numbers = [_parse_number(text, part) for part in parts]
+    return build(*numbers, independent=True) if independent else build(*numbers)
+
+
+def _parse_number(noise: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise NoiseError(f"noise {noise!r}: {text!r} is not a number") from None
+
+
+def _positive(what: str, value: float) -> float:
+    number = bounded_real(f"noise: {what}", value, NoiseError)
+    if number <= 0:
+        raise NoiseError(f"noise needs {what} > 0, not {number!r}")
+    return number

@@ -1,0 +1,81 @@
+"""Phases and what a look at one decides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from superarm.estimate import Information, information
+from superarm.plan import Plan
+from superarm.schedule import Looks
+from superarm.verdict import Verdict
+
+
+@dataclass(frozen=True, eq=False)
+class Phase:
+    """A plan fixed in advance, when to look at its results, and the share of delta it may spend.
+
+    Parameters
+    ----------
+    number
+        1 for the first phase.
+    seed
+        Source of the random draws of its looks, each keyed by (seed, phase, look).
+    carry
+        What it takes over from the phases before.
+    """
+
+    number: int
+    plan: Plan
+    looks: Looks
+    delta: float
+    seed: int
+    carry: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+
+    def information(self, t: int) -> Information | None:
+        """Information of the plan's first t positions; None when it is not safely invertible."""
+        cycle = self.plan.cycle
+        if cycle is not None and t % cycle == 0 and t > 0:
+            found = self._cycle_information.scaled(t // cycle)
+        else:
+            found = information(self.plan, self.plan.counts(t))
+        return found if found.usable else None
+
+    @cached_property
+    def _cycle_information(self) -> Information:
+        assert self.plan.cycle is not None
+        return information(self.plan, self.plan.counts(self.plan.cycle))
+
+    def rng(self, look: int) -> np.random.Generator:
+        """Return the random numbers of one look."""
+        return np.random.default_rng([self.seed, self.number, look])
+
+
+@dataclass(frozen=True)
+class Go:
+    """Not decided: measure on, to the next look."""
+
+    verdict: Verdict
+
+
+@dataclass(frozen=True)
+class Next:
+    """Measure on, by another phase."""
+
+    phase: Phase
+    verdict: Verdict
+
+
+@dataclass(frozen=True)
+class Stop:
+    """Decided."""
+
+    verdict: Verdict
+
+
+Outcome = Go | Next | Stop

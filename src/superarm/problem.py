@@ -1,0 +1,149 @@
+"""The question: which k of these arms have the greatest total, how nearly, how surely."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from superarm._checks import bounded_real, real, whole
+from superarm.decision import TopK
+from superarm.errors import ProblemError
+from superarm.noise import Noise
+
+Direction = Literal["maximize", "minimize"]
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Problem:
+    """Find k of n arms whose total is within `epsilon` of the best, with probability 1 - `delta`.
+
+    Parameters
+    ----------
+    arms
+        The arms' names, or their number n (then they are called "1" .. "n").
+    k
+        How many arms make a group (a super-arm), 1 <= k <= n.
+    noise
+        What is known of the noise of a total; see `gaussian`, `bounded`, `labels`, `total`.
+    epsilon
+        How far from the best total an answer may be; 0 asks for a best group.
+    delta
+        How often the answer may be wrong, between 0 and 1.
+    direction
+        "maximize" (rewards) or "minimize" (costs, delays).
+    """
+
+    arms: tuple[str, ...]
+    k: int
+    noise: Noise
+    epsilon: float
+    delta: float
+    direction: Direction
+
+    def __init__(
+        self,
+        arms: int | Iterable[str],
+        k: int,
+        noise: Noise,
+        *,
+        epsilon: float = 0.0,
+        delta: float = 0.05,
+        direction: Direction = "maximize",
+    ) -> None:
+        fields = {
+            "arms": _names(arms),
+            "k": whole("k", k, ProblemError),
+            "noise": noise,
+            "epsilon": bounded_real("epsilon", epsilon, ProblemError),
+            "delta": real("delta", delta, ProblemError),
+            "direction": direction,
+        }
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+        self._check()
+
+    def _check(self) -> None:
+        if not 1 <= self.k <= self.n:
+            raise ProblemError(
+                f"k must be between 1 and the number of arms, {self.n}, not {self.k}"
+            )
+        if self.epsilon < 0:
+            raise ProblemError(f"epsilon must be a finite number >= 0, not {self.epsilon!r}")
+        if not 0 < self.delta < 1:
+            raise ProblemError(
+                f"delta must lie strictly between 0 and 1, not {self.delta!r} "
+                "(0.05 means: wrong at most once in twenty)"
+            )
+        if self.direction not in ("maximize", "minimize"):
+            raise ProblemError(
+                f"direction must be 'maximize' or 'minimize', not {self.direction!r}"
+            )
+        if not isinstance(self.noise, Noise):
+            raise ProblemError(
+                f"noise must be a noise model such as superarm.labels(), not {self.noise!r}"
+            )
+
+    @property
+    def n(self) -> int:
+        """Number of arms."""
+        return len(self.arms)
+
+    @property
+    def sign(self) -> float:
+        """+1 to maximise, -1 to minimise: every rule works on sign * means."""
+        return 1.0 if self.direction == "maximize" else -1.0
+
+    @property
+    def decision(self) -> TopK:
+        """What may be chosen: any k of the n arms."""
+        return TopK(self.n, self.k)
+
+    def names(self, members: Iterable[int]) -> tuple[str, ...]:
+        """Names of the arms with these indices."""
+        return tuple(self.arms[i] for i in members)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the question as plain data, without the names."""
+        return {
+            "n": self.n,
+            "k": self.k,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "noise": str(self.noise),
+            "direction": self.direction,
+        }
+
+    def __repr__(self) -> str:
+        fields = self.to_dict()
+        return f"Problem({', '.join(f'{name}={value!r}' for name, value in fields.items())})"
+
+
+def _names(arms: int | Iterable[str]) -> tuple[str, ...]:
+    if isinstance(arms, str):
+        raise ProblemError(f"arms must be a list of names or their number, not the text {arms!r}")
+    if not isinstance(arms, Iterable):
+        number = whole("the number of arms", arms, ProblemError)
+        if number < 1:
+            raise ProblemError(f"there are no arms: give at least one, not {number}")
+        return tuple(str(i + 1) for i in range(number))
+    names = tuple(arms)
+    if not names:
+        _none()
+    for name in names:
+        if not isinstance(name, str) or not name.strip():  # type: ignore[redundant-expr]
+            raise ProblemError(f"an arm's name must be a text that is not empty, not {name!r}")
+    _refuse_twins(names)
+    return names
+
+
+def _refuse_twins(names: Sequence[str]) -> None:
+    if len(set(names)) < len(names):
+        twins = [name for name, count in Counter(names).items() if count > 1]
+        more = f" and {len(twins) - 3} more" if len(twins) > 3 else ""
+        raise ProblemError(f"arms must have different names; given twice: {twins[:3]}{more}")
+
+
+def _none() -> tuple[str, ...]:
+    raise ProblemError("there are no arms: give at least one name")

@@ -1,0 +1,135 @@
+"""Schedules: after how many pulls to look, fixed before the first pull (the rule of looks)."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from superarm._checks import real, whole
+from superarm.errors import SettingError
+from superarm.plan import Plan
+
+_LAST = 1e18  # no schedule goes on beyond so many pulls
+
+
+class Schedule(ABC):
+    """A rule that turns a plan into look times t_1 < t_2 < ..."""
+
+    @abstractmethod
+    def times(self, plan: Plan) -> Iterator[int]:
+        """Yield t_1, t_2, ... (finitely many or for ever)."""
+
+
+@dataclass(frozen=True)
+class Every(Schedule):
+    """Look after every pull, from the first at which the pulled super-arms span (the paper)."""
+
+    def times(self, plan: Plan) -> Iterator[int]:
+        t = plan.spanning
+        while True:
+            yield t
+            t += 1
+
+    def __str__(self) -> str:
+        return "every"
+
+
+@dataclass(frozen=True)
+class Geometric(Schedule):
+    """Look each time that the pulls have grown by a factor.
+
+    Once a step is longer than a cycle of the plan, looks fall on whole cycles: then every super-arm
+    has been measured as often as its proportion says, and the information matrix is a multiple of
+    one that is known.
+    """
+
+    ratio: float
+
+    def __post_init__(self) -> None:
+        ratio = real("the ratio of a geometric schedule", self.ratio, SettingError)
+        object.__setattr__(self, "ratio", ratio)
+        if not (math.isfinite(ratio) and ratio > 1):
+            raise SettingError(f"a geometric schedule needs a ratio > 1, not {ratio!r}")
+
+    def times(self, plan: Plan) -> Iterator[int]:
+        t = plan.spanning
+        while True:
+            yield t
+            if t * self.ratio > _LAST:
+                return
+            following = max(t + 1, math.ceil(t * self.ratio))
+            if plan.cycle is not None and following - t >= plan.cycle:
+                following = -(-following // plan.cycle) * plan.cycle
+            t = following
+
+    def __str__(self) -> str:
+        return f"geometric:{self.ratio!r}"
+
+
+@dataclass(frozen=True)
+class Planned(Schedule):
+    """Look at these times and no others."""
+
+    at: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        given: Any = self.at
+        if isinstance(given, str) or not isinstance(given, Iterable):
+            raise SettingError(f"planned looks must be numbers of pulls, not {given!r}")
+        times = tuple(whole("a planned look", t, SettingError) for t in given)
+        object.__setattr__(self, "at", times)
+        ascending = all(a < b for a, b in zip(self.at, self.at[1:], strict=False))
+        if not self.at or self.at[0] < 1 or not ascending:
+            raise SettingError(f"planned looks must be ascending numbers of pulls, not {self.at!r}")
+
+    def times(self, plan: Plan) -> Iterator[int]:
+        if self.at[0] < plan.spanning:
+            raise SettingError(
+                f"the first planned look, after {self.at[0]} pulls, is too early: the plan needs "
+                f"{plan.spanning} pulls to tell the arms apart"
+            )
+        yield from self.at
+
+    def __str__(self) -> str:
+        return "planned:" + ",".join(map(str, self.at))
+
+
+def parse_schedule(text: str) -> Schedule:
+    """Read ``every | geometric:RATIO | planned:T1,T2,...``."""
+    name, colon, rest = str(text).strip().partition(":")
+    try:
+        if name == "every" and not colon:
+            return Every()
+        if name == "geometric":
+            return Geometric(float(rest))
+        if name == "planned":
+            return Planned(tuple(int(part) for part in rest.split(",")))
+    except SettingError:
+        raise
+    except ValueError:
+        pass
+    raise SettingError(
+        f"schedule {text!r} is not one of every, geometric:RATIO (as geometric:1.02), "
+        "planned:T1,T2,... (numbers of pulls)"
+    )
+
+
+class Looks:
+    """The look times of one phase: t_j by number, j = 1, 2, ... (made as they are needed)."""
+
+    def __init__(self, schedule: Schedule, plan: Plan) -> None:
+        self.schedule = schedule
+        self._source = schedule.times(plan)
+        self._times: list[int] = []
+
+    def time(self, look: int) -> int | None:
+        """Return t_look; None when the schedule has fewer looks."""
+        while len(self._times) < look:
+            following = next(self._source, None)
+            if following is None:
+                return None
+            self._times.append(following)
+        return self._times[look - 1]

@@ -1,0 +1,199 @@
+"""Environments: where totals come from when they are not measured.
+
+Every law is used in two ways that agree in distribution: the totals of single pulls, and the sum
+and sum of squares of a whole block of pulls of one super-arm, drawn at once.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from superarm._checks import LARGEST
+from superarm._jit import njit
+from superarm.errors import NoiseError, SuperarmError, TotalError
+from superarm.noise import Bounded, Gaussian, Labels, Noise, Total
+from superarm.plan import Plan
+from superarm.tally import Tally
+
+Vector = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+
+class Environment(ABC):
+    """A source of totals for the positions of a plan."""
+
+    means: Vector
+    length: int | None = None
+    """How many totals there are, where they are not made without end."""
+
+    @abstractmethod
+    def pulls(self, plan: Plan, start: int, stop: int, rng: np.random.Generator) -> Vector:
+        """Return the totals of positions start .. stop - 1, one by one."""
+
+    def add(
+        self, tally: Tally, plan: Plan, start: int, stop: int, rng: np.random.Generator
+    ) -> None:
+        """Add the results of positions start .. stop - 1 to the tally."""
+        tally.add(plan.order(start, stop), self.pulls(plan, start, stop, rng))
+
+
+class LinearEnvironment(Environment):
+    """Totals whose mean is the sum of the members' means, under a noise model.
+
+    - gaussian: the total is normal;
+    - labels: each arm is an independent Bernoulli variable; shared: arm i is right when one uniform
+      number of the pull is below its mean, which correlates arms as much as can be;
+    - bounded: each arm is -R or R at its mean, dependent (as for shared labels) or independent;
+    - total: the total is the low or the high end at its mean.
+    """
+
+    def __init__(self, means: Sequence[float] | Vector, noise: Noise) -> None:
+        self.means = _numbers("means", means, NoiseError)
+        self.noise = noise
+        low, high = _mean_range(noise)
+        outside = self.means[(self.means < low) | (self.means > high)]
+        if len(outside):
+            raise NoiseError(
+                f"mean {outside[0]:g} is impossible under noise {noise}: "
+                f"means must lie in {low:g} .. {high:g}"
+            )
+        self._known: tuple[Plan, Vector, Vector] | None = None
+
+    def pulls(self, plan: Plan, start: int, stop: int, rng: np.random.Generator) -> Vector:
+        rows = plan.members(plan.order(start, stop))
+        means = self.means[rows]
+        size = len(rows)
+        match self.noise:
+            case Gaussian(scale):
+                return means.sum(axis=1) + scale * rng.standard_normal(size)
+            case Labels(shared):
+                right = rng.random((size, 1) if shared else means.shape) < means
+                return right.sum(axis=1).astype(np.float64)
+            case Bounded(bound, independent):
+                high = (
+                    rng.random(means.shape if independent else (size, 1)) < (means / bound + 1) / 2
+                )
+                return bound * (2.0 * high.sum(axis=1) - means.shape[1])
+            case Total(low, high):
+                share = self._share(means.sum(axis=1), low, high)
+                return np.where(rng.random(size) < share, high, low)
+        raise NoiseError(f"no law is known for noise {self.noise!r}")
+
+    def add(
+        self, tally: Tally, plan: Plan, start: int, stop: int, rng: np.random.Generator
+    ) -> None:
+        counts = plan.counts(stop) - plan.counts(start)
+        if stop - start <= np.count_nonzero(counts):  # single pulls: no block to gain from
+            super().add(tally, plan, start, stop, rng)
+            return
+        if isinstance(self.noise, Gaussian):
+            totals, squares = self._normal_block(plan, counts, rng)
+        else:
+            values, chances = self._outcomes(plan)
+            hits = rng.multinomial(counts, chances)
+            totals, squares = hits @ values, hits @ values**2
+        tally.add_block(counts, totals, squares)
+
+    def _normal_block(
+        self, plan: Plan, counts: Index, rng: np.random.Generator
+    ) -> tuple[Vector, Vector]:
+        """Sum ~ N(c mu, c s^2), and independently the scatter about the mean, s^2 chi^2_{c-1}."""
+        assert isinstance(self.noise, Gaussian)
+        scale = self.noise.scale
+        mean = self.means[plan.members(slice(None))].sum(axis=1)
+        sums = counts * mean + scale * np.sqrt(counts) * rng.standard_normal(len(counts))
+        scatter = scale**2 * 2 * rng.standard_gamma(np.maximum(counts - 1, 0) / 2)
+        return sums, sums**2 / np.maximum(counts, 1) + scatter
+
+    def _outcomes(self, plan: Plan) -> tuple[Vector, Vector]:
+        """Possible totals, and the chance of each for each super-arm (kept for the next block)."""
+        if self._known is None or self._known[0] is not plan:
+            means = self.means[plan.members(slice(None))]
+            self._known = (plan, *self._law(means))
+        return self._known[1], self._known[2]
+
+    def _law(self, means: Vector) -> tuple[Vector, Vector]:
+        k = means.shape[1]
+        match self.noise:
+            case Labels(shared):
+                return np.arange(k + 1.0), _hits(means, shared)
+            case Bounded(bound, independent):
+                values = bound * (2 * np.arange(k + 1.0) - k)
+                return values, _hits((means / bound + 1) / 2, not independent)
+            case Total(low, high):
+                share = self._share(means.sum(axis=1), low, high)
+                return np.array([low, high]), np.column_stack([1 - share, share])
+        raise NoiseError(f"no law is known for noise {self.noise!r}")
+
+    def _share(self, mean: Vector, low: float, high: float) -> Vector:
+        outside = mean[(mean < low) | (mean > high)]
+        if len(outside):
+            raise NoiseError(
+                f"a group's mean total {outside[0]:g} is outside its range {low:g} .. {high:g}"
+            )
+        return (mean - low) / (high - low)
+
+
+class Recorded(Environment):
+    """Totals that are there already: the one of each position of the plan, in order."""
+
+    def __init__(self, totals: Sequence[float] | Vector, means: Sequence[float] | Vector) -> None:
+        self.totals = _numbers("totals", totals, TotalError)
+        self.means = _numbers("means", means, NoiseError)
+        self.length = len(self.totals)
+
+    def pulls(self, plan: Plan, start: int, stop: int, rng: np.random.Generator) -> Vector:
+        return self.totals[start:stop]
+
+
+def environment(means: Sequence[float] | Vector, noise: Noise) -> LinearEnvironment:
+    """Return an environment with these arm means under a noise model."""
+    return LinearEnvironment(means, noise)
+
+
+def _numbers(what: str, values: Sequence[float] | Vector, error: type[SuperarmError]) -> Vector:
+    try:
+        numbers = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise error(f"{what} must be a list of numbers") from None
+    if numbers.ndim != 1 or not (np.abs(numbers) <= LARGEST).all():
+        raise error(f"{what} must be a list of finite numbers, at most {LARGEST:g} in size")
+    return numbers
+
+
+def _mean_range(noise: Noise) -> tuple[float, float]:
+    match noise:
+        case Labels():
+            return (0.0, 1.0)
+        case Bounded(bound):
+            return (-bound, bound)
+    return (-np.inf, np.inf)
+
+
+def _hits(chances: Vector, shared: bool) -> Vector:
+    """For each row, the chance of 0, 1, ..., k successes: one shared uniform, or independent."""
+    if shared:
+        falling = -np.sort(-chances, axis=1)
+        ends = np.ones(len(chances))[:, None], np.zeros(len(chances))[:, None]
+        return -np.diff(np.hstack([ends[0], falling, ends[1]]), axis=1)
+    pmf = _poisson_binomial(np.ascontiguousarray(chances))
+    return pmf / pmf.sum(axis=1, keepdims=True)
+
+
+@njit
+def _poisson_binomial(chances):  # type: ignore[no-untyped-def]
+    """Adding one independent success after the other: O(k^2) a row."""
+    rows, k = chances.shape
+    pmf = np.zeros((rows, k + 1))
+    for r in range(rows):
+        pmf[r, 0] = 1.0
+        for i in range(k):
+            p = chances[r, i]
+            for hits in range(i + 1, 0, -1):
+                pmf[r, hits] = pmf[r, hits] * (1 - p) + pmf[r, hits - 1] * p
+            pmf[r, 0] *= 1 - p
+    return pmf

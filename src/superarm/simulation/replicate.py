@@ -1,0 +1,84 @@
+"""Replications: many seeded runs of one setting, with the same numbers on any number of workers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing import get_context
+from typing import Any
+
+import numpy as np
+
+from superarm._checks import whole
+from superarm.algorithms import Algorithm
+from superarm.errors import SettingError
+from superarm.problem import Problem
+from superarm.seeds import Rng, seed_from
+from superarm.simulation.engine import MOST_PULLS, Run, simulate
+from superarm.simulation.environments import Environment
+
+
+@dataclass(frozen=True)
+class Replications:
+    """The runs of one setting."""
+
+    problem: Problem
+    algorithm: Algorithm
+    runs: tuple[Run, ...]
+
+    @property
+    def pulls_mean(self) -> float:
+        """Mean number of pulls."""
+        return float(np.mean([run.pulls for run in self.runs]))
+
+    @property
+    def wrong(self) -> int:
+        """Number of runs whose answer is not within epsilon of the best."""
+        return sum(run.wrong(self.problem.epsilon) for run in self.runs)
+
+
+def replicate(
+    problem: Problem,
+    algorithm: Algorithm,
+    environment: Environment,
+    replications: int,
+    *,
+    rng: Rng = None,
+    workers: int = 1,
+    max_pulls: int = MOST_PULLS,
+    progress: Callable[[], Any] | None = None,
+) -> Replications:
+    """Run `replications` independent simulations, in `workers` processes.
+
+    `progress` is called after each run. Run i gets the i-th seed of one sequence, whoever runs it.
+    """
+    for what, value in (("replications", replications), ("workers", workers)):
+        whole(what, value, SettingError, least=1)
+    seeds = np.random.SeedSequence(seed_from(rng)).generate_state(replications, np.uint64)
+    one = partial(_one, problem, algorithm, environment, max_pulls)
+    runs = []
+    with _mapper(min(workers, replications)) as mapper:
+        for run in mapper(one, [int(seed) for seed in seeds]):
+            runs.append(run)
+            if progress is not None:
+                progress()
+    return Replications(problem, algorithm, tuple(runs))
+
+
+def _one(
+    problem: Problem, algorithm: Algorithm, environment: Environment, max_pulls: int, seed: int
+) -> Run:
+    run = simulate(problem, algorithm, environment, rng=seed, max_pulls=max_pulls)
+    return Run(run.verdict, run.pulls, run.regret, run.seconds, run.seed, None)
+
+
+@contextmanager
+def _mapper(workers: int) -> Iterator[Callable[..., Iterator[Run]]]:
+    if workers == 1:
+        yield map
+        return
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        yield pool.map

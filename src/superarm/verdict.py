@@ -1,0 +1,161 @@
+"""Verdicts: what a look says, in words, JSON and HTML."""
+
+from __future__ import annotations
+
+import html
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+LAST_LOOK_FAILED = "the last planned look did not reach the stop"
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What is certified: the answer is within `epsilon` of the best with probability 1 - `delta`.
+
+    It holds when looks were taken at the planned numbers of pulls only, and no result was left out
+    or replaced for a reason that depends on its total.
+    """
+
+    epsilon: float
+    delta: float
+    look: int
+    pulls: int
+    bound: str
+    design: Mapping[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data."""
+        return {
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "look": self.look,
+            "pulls": self.pulls,
+            "bound": self.bound,
+            "design": dict(self.design),
+        }
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The answer so far, and whether it may be trusted.
+
+    Parameters
+    ----------
+    answer
+        Names of the chosen arms, in the problem's order; empty before the first look.
+    done
+        Whether to stop measuring.
+    pulls, look, phase
+        The look that it rests on; results that came later are not used in it.
+    gap, epsilon, radius
+        Both sides of the stop: it is reached when gap + epsilon >= radius. gap is how far the
+        answer is estimated to be ahead of its closest rival, radius how far that may be off.
+    certificate, reason
+        The certificate, or None with the reason.
+    forecast
+        Pulls still needed, if the estimates stay as they are; None when that cannot be said.
+    design
+        What was measured, with the size of its support.
+    estimates
+        Estimated means of all arms, in the problem's order (None before the first look).
+    """
+
+    algorithm: str
+    answer: tuple[str, ...]
+    done: bool
+    pulls: int
+    look: int
+    phase: int
+    gap: float
+    epsilon: float
+    radius: float
+    certificate: Certificate | None
+    reason: str
+    forecast: int | None
+    design: Mapping[str, Any] = field(default_factory=dict)
+    estimates: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
+
+    def ended(self, reason: str) -> Verdict:
+        """Return this verdict as the last one, uncertified, with the reason."""
+        return replace(self, done=True, certificate=None, reason=reason, forecast=None)
+
+    @property
+    def certified(self) -> bool:
+        """Whether there is a certificate."""
+        return self.certificate is not None
+
+    def __str__(self) -> str:
+        if not self.answer:
+            return f"No answer yet: {self.reason}."
+        who = f"{_listed(self.answer)} after {self.pulls:,} pulls (look {self.look:,})"
+        sides = f"gap + epsilon {self.gap + self.epsilon:.4g}, radius {self.radius:.4g}"
+        if self.certificate is not None:
+            c = self.certificate
+            nearness = "a best group" if c.epsilon == 0 else f"within {c.epsilon:g} of the best"
+            return (
+                f"Stop: {who}: {nearness} with probability >= {1 - c.delta:g} ({sides}; {c.bound})."
+            )
+        if self.done:
+            return f"Stop: {who}, not certified: {self.reason} ({sides})."
+        more = "" if self.forecast is None else f"; about {self.forecast:,} more pulls expected"
+        return f"Measure on: best so far {who}; {sides}{more}."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data (numbers that are not finite become None)."""
+        return {
+            "algorithm": self.algorithm,
+            "answer": list(self.answer),
+            "done": self.done,
+            "pulls": self.pulls,
+            "look": self.look,
+            "phase": self.phase,
+            "gap": _finite(self.gap),
+            "epsilon": self.epsilon,
+            "radius": _finite(self.radius),
+            "certificate": None if self.certificate is None else self.certificate.to_dict(),
+            "reason": self.reason,
+            "forecast": self.forecast,
+            "design": dict(self.design),
+        }
+
+    def to_json(self) -> str:
+        """Return one JSON object."""
+        return json.dumps(self.to_dict())
+
+    def _repr_html_(self) -> str:
+        rows = {
+            "answer": ", ".join(self.answer) or "none yet",
+            "state": "stop" if self.done else "measure on",
+            "certificate": (
+                f"no: {self.reason}"
+                if self.certificate is None
+                else f"within {self.certificate.epsilon:g} of the best with probability at least "
+                f"{1 - self.certificate.delta:g}, by {self.certificate.bound}"
+            ),
+            "pulls": f"{self.pulls:,} (look {self.look:,} of phase {self.phase})",
+            "gap + epsilon": f"{self.gap + self.epsilon:.4g}",
+            "radius": f"{self.radius:.4g}",
+            "pulls still expected": "unknown" if self.forecast is None else f"{self.forecast:,}",
+        }
+        cells = "".join(
+            f'<tr><th scope="row">{name}</th><td>{html.escape(text)}</td></tr>'
+            for name, text in rows.items()
+        )
+        return f"<table><caption>{html.escape(self.algorithm)}</caption>{cells}</table>"
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    if len(names) <= 12:
+        return ", ".join(names)
+    return f"{', '.join(names[:10])} and {len(names) - 10} more"
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -1,0 +1,218 @@
+"""The bulk engine has the same law as one pull at a time, and the same tally when fed the same."""
+
+import numpy as np
+import pytest
+from scipy.stats import chi2_contingency, ks_2samp
+from support import RULES, gaussian_totals, on
+
+import superarm as sa
+from superarm import reference
+from superarm.plan import SupportPlan
+from superarm.simulation.environments import LinearEnvironment
+from superarm.tally import Tally
+
+MEANS = np.array([0.1, 0.45, 0.8, 0.6, 0.3])
+ROWS = np.array([[0, 1, 2], [1, 2, 3], [2, 3, 4], [0, 3, 4], [0, 1, 4]])
+LAWS = {
+    "gaussian": (sa.gaussian(0.7), ("gaussian", 0.7)),
+    "labels": (sa.labels(), ("labels",)),
+    "shared-labels": (sa.labels(shared=True), ("shared-labels",)),
+    "bounded": (sa.bounded(2.0), ("bounded", 2.0, False)),
+    "bounded-independent": (sa.bounded(2.0, independent=True), ("bounded", 2.0, True)),
+    "total": (sa.total(-1.0, 4.0), ("total", -1.0, 4.0)),
+}
+every_law = pytest.mark.parametrize(("noise", "law"), LAWS.values(), ids=LAWS)
+SURELY = 1e-5  # a true law is refused this often: the seeds are fixed, so it never flickers
+
+
+def plan():
+    return SupportPlan(ROWS, 5, spanning=5)
+
+
+def blocks(noise, size, draws, seed):
+    """Sums and sums of squares of super-arm 0 over blocks of `size` pulls, in bulk."""
+    world, rng = LinearEnvironment(MEANS, noise), np.random.default_rng(seed)
+    found = []
+    for _ in range(draws):
+        tally = Tally(len(ROWS))
+        world.add(tally, plan(), 0, size * len(ROWS), rng)
+        found.append((tally.totals[0], tally.squares[0]))
+    return np.array(found).T
+
+
+def one_at_a_time(law, size, draws, seed):
+    """The same from single pulls by the reference."""
+    rng = np.random.default_rng(seed)
+    totals = np.array(
+        [
+            [reference.draw_total(rng, MEANS, tuple(ROWS[0]), law) for _ in range(size)]
+            for _ in range(draws)
+        ]
+    )
+    return totals.sum(axis=1), (totals**2).sum(axis=1)
+
+
+def p_value(a, b):
+    """Two-sample p-value: exact categories where there are few values, else Kolmogorov-Smirnov."""
+    values = np.unique(np.round(np.concatenate([a, b]), 6))
+    if len(values) > 60:
+        return ks_2samp(a, b).pvalue
+    table = np.array([[np.sum(np.isclose(x, v)) for v in values] for x in (a, b)])
+    common = table.sum(axis=0) >= 20
+    table = np.column_stack([table[:, common], table[:, ~common].sum(axis=1)])
+    table = table[:, table.sum(axis=0) > 0]
+    return chi2_contingency(table).pvalue if table.shape[1] > 1 else 1.0
+
+
+@every_law
+@pytest.mark.parametrize("size", [2, 7])
+def test_blocks_have_the_law_of_single_pulls(noise, law, size):
+    bulk, single = blocks(noise, size, 3000, 1), one_at_a_time(law, size, 3000, 2)
+    assert p_value(bulk[0], single[0]) > SURELY
+    assert p_value(bulk[1], single[1]) > SURELY
+    # and jointly: the scatter about the block's mean
+    scatter = [squares - sums**2 / size for sums, squares in (bulk, single)]
+    assert p_value(*scatter) > SURELY
+
+
+@every_law
+def test_pulls_drawn_ahead_have_the_law_of_single_pulls(noise, law):
+    world, rng = LinearEnvironment(MEANS, noise), np.random.default_rng(3)
+    ahead = world.pulls(plan(), 0, 4000 * len(ROWS), rng)[:: len(ROWS)]
+    assert p_value(ahead, one_at_a_time(law, 1, 4000, 4)[0]) > SURELY
+
+
+def test_the_two_sample_test_sees_a_wrong_law():
+    shared, independent = (
+        blocks(noise, 7, 3000, 1) for noise in (sa.labels(shared=True), sa.labels())
+    )
+    assert p_value(shared[0], independent[0]) < SURELY
+    wider = blocks(sa.gaussian(0.8), 7, 3000, 1)
+    single = one_at_a_time(("gaussian", 0.7), 7, 3000, 2)
+    assert p_value(wider[1] - wider[0] ** 2 / 7, single[1] - single[0] ** 2 / 7) < SURELY
+
+
+@every_law
+def test_a_block_of_one_pull_each_is_its_square(noise, law):
+    tally = Tally(len(ROWS))
+    LinearEnvironment(MEANS, noise).add(tally, plan(), 0, len(ROWS), np.random.default_rng(0))
+    assert tally.squares == pytest.approx(tally.totals**2)
+    assert list(tally.counts) == [1] * len(ROWS)
+
+
+@pytest.mark.parametrize("noise", [noise for noise, _ in LAWS.values()], ids=LAWS)
+def test_blocks_are_right_at_the_size_of_real_runs(noise):
+    tally = Tally(len(ROWS))
+    count = 10**8
+    LinearEnvironment(MEANS, noise).add(tally, plan(), 0, count * 5, np.random.default_rng(0))
+    mean = MEANS[ROWS].sum(axis=1)
+    error = (tally.totals / count - mean) / (noise.sigma(3) / np.sqrt(count))
+    assert np.abs(error).max() < 5
+    # the variance of a pull, from the scatter, against the law's own
+    variance = (tally.squares - tally.totals**2 / count) / count
+    single = LinearEnvironment(MEANS, noise).pulls(plan(), 0, 10**6, np.random.default_rng(1))
+    expected = single.reshape(-1, len(ROWS)).var(axis=0)
+    assert variance == pytest.approx(expected, rel=0.02)
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+def test_bulk_equals_one_at_a_time_when_fed_the_same_totals(rule):
+    """Blocks, single adds in any order, and arrays give one tally, to the bit."""
+    problem = sa.Problem(5, 3, sa.gaussian(1.0), epsilon=0.5)
+    rule = on(rule, design=sa.Uniform(tuple(map(tuple, ROWS.tolist()))))
+    phase = rule.first(problem, 0)
+    totals = gaussian_totals(phase.plan, MEANS, 500, 1)
+    at_once, singly = Tally(5), Tally(5)
+    at_once.add(phase.plan.order(0, 500), totals)
+    for s in np.random.default_rng(0).permutation(500):
+        singly.add(int(phase.plan.order(int(s), int(s) + 1)[0]), float(totals[s]))
+    assert at_once == singly
+    assert np.array_equal(at_once.totals, singly.totals)
+    assert np.array_equal(at_once.squares, singly.squares)
+    look = next(j for j in range(1, 400) if phase.looks.time(j) >= 500)
+    outcomes = [rule.look(problem, phase, tally, look) for tally in (at_once, singly)]
+    assert outcomes[0].verdict.to_dict() == outcomes[1].verdict.to_dict()
+
+
+def test_whole_number_blocks_equal_their_single_pulls():
+    counts = np.array([3, 0, 2, 1, 0])
+    block, singly = Tally(5), Tally(5)
+    block.add_block(counts, [6.0, 0, 3, 1, 0], [14.0, 0, 5, 1, 0])
+    singly.add(np.array([0, 0, 0, 2, 2, 3]), np.array([1.0, 2, 3, 1, 2, 1]))
+    assert block == singly
+    assert block.pulls == 6
+
+
+@pytest.mark.parametrize("workers", [2, 3])
+def test_workers_change_no_number(workers):
+    problem = sa.Problem(8, 3, sa.labels(), epsilon=0.5)
+    world = sa.environment(np.linspace(0, 1, 8), sa.labels())
+    one, many = (sa.replicate(problem, sa.SAQM(), world, 5, rng=3, workers=w) for w in (1, workers))
+    assert [run.verdict for run in one.runs] == [run.verdict for run in many.runs]
+    assert one.pulls_mean == many.pulls_mean
+    assert len({run.pulls for run in one.runs}) > 1  # replications differ
+
+
+def test_the_every_schedule_stops_where_plain_looks_would():
+    """`skip` leaves out looks that say Go for certain, and no other."""
+
+    class Plain(sa.SAQM):
+        def skip(self, *args):
+            return 0
+
+    problem = sa.Problem(6, 2, sa.gaussian(1.0), epsilon=1.0)
+    world = sa.environment([1, 1, 0, 0, 0, 0.0], problem.noise)
+    for alpha in ("certified", "spectral", "theorem", 0.9):
+        for seed in range(3):
+            fast, plain = (
+                sa.simulate(
+                    problem, kind(alpha=alpha, schedule=sa.Every()), world, rng=seed, max_pulls=3000
+                )
+                for kind in (sa.SAQM, Plain)
+            )
+            assert fast.verdict == plain.verdict
+            assert fast.tally == plain.tally
+
+
+def test_the_limit_must_reach_the_first_look():
+    problem = sa.Problem(6, 2, sa.gaussian(1.0))
+    with pytest.raises(sa.SettingError, match="the first look needs 6"):
+        sa.simulate(problem, sa.SAQM(), sa.environment([0] * 6, problem.noise), max_pulls=5)
+
+
+def test_means_and_laws_that_cannot_be_are_refused():
+    with pytest.raises(sa.NoiseError, match=r"mean 1\.5 is impossible"):
+        sa.environment([0.5, 1.5], sa.labels())
+    with pytest.raises(sa.NoiseError, match="impossible"):
+        sa.environment([-3.0], sa.bounded(2.0))
+    with pytest.raises(sa.NoiseError, match="finite"):
+        sa.environment([float("nan")], sa.gaussian(1))
+    problem = sa.Problem(3, 2, sa.total(0, 1))
+    with pytest.raises(sa.NoiseError, match="outside its range"):
+        sa.simulate(problem, sa.SAQM(), sa.environment([0.9, 0.9, 0], problem.noise), rng=1)
+    with pytest.raises(sa.SettingError, match="2 arms, the problem 3"):
+        sa.simulate(problem, sa.SAQM(), sa.environment([0.1, 0.2], problem.noise), rng=1)
+    for bad in ({"replications": 0}, {"workers": 0}):
+        with pytest.raises(sa.SettingError):
+            sa.replicate(
+                problem,
+                sa.SAQM(),
+                sa.environment([0, 0, 0], sa.total(0, 1)),
+                bad.get("replications", 1),
+                workers=bad.get("workers", 1),
+            )
+
+
+def test_watch_sees_every_look_taken():
+    problem = sa.Problem(6, 2, sa.gaussian(1.0), epsilon=1.0)
+    seen = []
+    run = sa.simulate(
+        problem,
+        sa.ICB(),
+        sa.environment([1, 1, 0, 0, 0, 0], problem.noise),
+        rng=0,
+        watch=seen.append,
+    )
+    assert seen[-1] == run.verdict
+    assert [v.look for v in seen] == list(range(1, run.verdict.look + 1))
+    assert all(v.forecast is None or v.forecast > 0 for v in seen[:-1])
