@@ -48,7 +48,11 @@ KINDS = {
     ),
 }
 
-RULES = {"saqm": sa.SAQM(), "icb": sa.ICB(), "exhaustive": sa.Exhaustive()}
+RULES = {
+    "saqm": sa.SAQM(),
+    "icb": sa.ICB(),
+    "exhaustive": sa.Exhaustive(),
+}
 """The rules that certify."""
 
 

@@ -17,6 +17,7 @@ RULES = {
     "saqm-spectral": sa.SAQM(alpha="spectral"),
     "saqm-number": sa.SAQM(alpha=0.9),
     "sa-foa": sa.SAFOA(),
+    "sa-foa-certified": sa.SAFOA(certified=True),
     "icb": sa.ICB(),
     "icb-ellipsoid": sa.ICB(radius="ellipsoid", constants="paper"),
     "exhaustive": sa.Exhaustive(),

@@ -17,6 +17,7 @@ from superarm.errors import SettingError
 from superarm.estimate import Information
 from superarm.phase import Phase
 from superarm.problem import Problem
+from superarm.quadratic.bounds import greatest_difference
 from superarm.quadratic.densest import peel_from
 from superarm.schedule import Every, Geometric
 
@@ -31,7 +32,10 @@ class SAFOA(Static):
 
     For each of l*n super-arms M_i drawn from the support, the norm is replaced by its first-order
     bound at M_i, which makes (5) a quadratic maximisation for Algorithm 1 (with greedy peeling).
-    Z' is found, not proved to be the maximum: the verdict carries no certificate.
+    Z' is found, not proved to be the maximum: the verdict carries no certificate. With `certified`
+    an upper bound on (5) takes its place, which makes the stop safe: d swaps away from M^ the norm
+    is at most sqrt(2 d) times the greatest of a unit vector orthogonal to 1, so that the bound is
+    the greatest over d of the d best swaps' gain plus C_t times that (one sort).
 
     Parameters
     ----------
@@ -39,12 +43,15 @@ class SAFOA(Static):
         1, or 1/2 as Algorithm 3 prints it.
     draws
         l, so that l*n super-arms are drawn at a look.
+    certified
+        Whether to compare with an upper bound on every rival instead of the strongest one found.
     constants
         Of Proposition 1: "corrected", or "paper" as printed.
     """
 
     threshold: float = 1.0
     draws: int = 1
+    certified: bool = False
     constants: Constants = "corrected"
 
     name: ClassVar[str] = "sa-foa"
@@ -69,6 +76,8 @@ class SAFOA(Static):
         check_choice("constants", self.constants, ("corrected", "paper"))
         if not 0 < real("threshold", self.threshold, SettingError) <= 1:
             raise SettingError(f"threshold must be in (0, 1], not {self.threshold!r}")
+        if not isinstance(self.certified, bool):
+            raise SettingError(f"certified must be True or False, not {self.certified!r}")
         whole("draws", self.draws, SettingError, least=1)
 
     def constant(self, problem: Problem, delta: float) -> Radius:
@@ -79,6 +88,13 @@ class SAFOA(Static):
         self, problem: Problem, phase: Phase, look: int, theta: Vector, info: Information, C: float
     ) -> Sides:
         best = problem.decision.best(theta)
+        epsilon = self.threshold * problem.epsilon
+        if self.certified:
+            unit = info.homogeneous(greatest_difference, "greatest_difference") / info.scale
+            gains = problem.decision.swap_gains(theta, best)
+            radii = C * np.sqrt(2 * np.arange(1, len(gains) + 1) * unit)
+            d = int(np.argmax(gains + radii))
+            return Sides(best, float(-gains[d]), epsilon, float(radii[d]))
         drawn = phase.rng(look).integers(phase.plan.size, size=self.draws * problem.n)
         rows = phase.plan.members(np.unique(drawn))
         rival = first_order_rival(info.inverse(), theta, best, rows, C)
@@ -87,9 +103,11 @@ class SAFOA(Static):
         x = np.zeros(problem.n)
         x[best] += 1.0
         x[rival] -= 1.0
-        return Sides(best, float(x @ theta), self.threshold * problem.epsilon, C * info.norm(x))
+        return Sides(best, float(x @ theta), epsilon, C * info.norm(x))
 
     def objection(self, problem: Problem) -> str:
+        if self.certified:
+            return ""
         return "SA-FOA is a heuristic: the rival it compares with need not be the strongest"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Any
 
@@ -9,6 +10,9 @@ import click
 
 from superarm.cli.simulate import simulate
 from superarm.errors import SuperarmError
+
+# Before NumPy is loaded: on our small matrices more BLAS threads only wait for each other.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 class _Friendly(click.Group):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
@@ -19,6 +20,8 @@ from superarm.problem import Problem
 from superarm.seeds import Rng, seed_from
 from superarm.simulation.engine import MOST_PULLS, Run, simulate
 from superarm.simulation.environments import Environment
+
+BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 
 
 @dataclass(frozen=True)
@@ -76,9 +79,28 @@ def _one(
 
 
 @contextmanager
+def single_threaded() -> Iterator[None]:
+    """Give processes that start meanwhile one BLAS thread each.
+
+    On the small matrices here more threads only wait for each other, the more so when every core
+    has a process of its own already.
+    """
+    before = {name: os.environ.get(name) for name in BLAS_THREADS}
+    os.environ.update(dict.fromkeys(BLAS_THREADS, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+@contextmanager
 def _mapper(workers: int) -> Iterator[Callable[..., Iterator[Run]]]:
     if workers == 1:
         yield map
         return
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+    with single_threaded(), ProcessPoolExecutor(workers, get_context("spawn")) as pool:
         yield pool.map

@@ -1,0 +1,58 @@
+"""Certified answers are wrong at most as often as delta says.
+
+Each rule on five kinds of hard instance, with a look after every pull; and, to see that the test
+can fail, with a radius deliberately halved: exhaustive at delta = 0.05, and the two wider rules
+at delta = 0.0005, where halving shows in them. A rule that errs with probability delta has more
+errors than "at most" less than once in a million; the interval is Clopper-Pearson's, 99 %.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from guarantees import KINDS, RULES, hunt
+from support import most_wrong, with_halved_radius
+
+TITLE = "Guarantees"
+HEADER = ("rule", "instance", "delta", "runs", "mean pulls", "wrong", "at most", "99 % interval")
+RUNS = 2000
+
+
+def jobs():
+    """Name and function of each run; a function returns its row and whether the claim holds."""
+    for name in RULES:
+        for kind in KINDS:
+            yield f"{name} on {kind}", partial(right, name, kind)
+    for name, delta, runs, most in (
+        ("exhaustive", 0.05, RUNS, 50_000),
+        ("saqm", 0.0005, 60_000, 200),
+        ("icb", 0.0005, 60_000, 200),
+    ):
+        yield f"{name}, halved radius", partial(caught, name, delta, runs, most)
+
+
+def right(name, kind):
+    """The rule as it is."""
+    found = hunt(RULES[name], KINDS[kind], RUNS)
+    return _row(name, kind, found), found.holds and found.wrong <= found.delta * found.runs
+
+
+def caught(name, delta, runs, most):
+    """The rule with half its radius: the claim is that the test sees it."""
+    rule = with_halved_radius(RULES[name])
+    found = hunt(rule, KINDS["k=1"], runs, delta=delta, max_pulls=most)
+    return _row(f"{name}, radius halved", "k=1", found), not found.holds
+
+
+def _row(name, kind, found):
+    low, high = found.interval
+    return (
+        name,
+        kind,
+        f"{found.delta:g}",
+        f"{found.runs:,}",
+        f"{found.pulls:,.0f}",
+        str(found.wrong),
+        str(most_wrong(found.runs, found.delta)),
+        f"{100 * low:.2f} .. {100 * high:.2f} %",
+    )
