@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import numpy as np
-from common import Row, Times, seconds, tell, times_faster
+from common import AS_GIVEN, Row, Times, seconds, tell, times_faster
 
 import superarm as sa
 from superarm import reference
@@ -37,12 +41,30 @@ def rows(quick: bool) -> list[Row]:
         stretch.append(look)
     first = [run.seconds / run.pulls for run in whole[seeds[0]]]
     return [
+        *([] if quick else [side_by_side()]),
         whole_run(whole),
         against_reference(
             "simulation in bulk, looks and all, a pull", first, stretch, f"at {looks[0]:,} pulls"
         ),
         against_reference("simulation in bulk, pulls alone, a pull", adding, pulling, ""),
     ]
+
+
+def side_by_side() -> Row:
+    """Time the same runs by one worker, and by two at once: no run should take longer."""
+    taken = {}
+    for workers in (1, 2):
+        tell(f"Science, SAQM as it comes, by {workers} worker(s)")
+        means = Path(sa.__file__).parent / "data" / "crowd" / "science.csv"
+        question = ["--means", str(means), "--k", "10", "--noise", "labels", "--epsilon", "0.5"]
+        how = ["--replications", "4", "--workers", str(workers), "--format", "json"]
+        command = [sys.executable, "-m", "superarm", "simulate", *question, *how]
+        done = subprocess.run(command, env=AS_GIVEN, capture_output=True, check=True)
+        taken[workers] = Times(tuple(run["seconds"] for run in json.loads(done.stdout)["runs"]))
+    return Row(
+        "superarm simulate, a run of SAQM on Science, by one worker; by two at once",
+        f"{taken[1]}; {taken[2]}",
+    )
 
 
 def whole_run(runs: dict[int, list[sa.Run]]) -> Row:

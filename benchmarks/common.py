@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+import os
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import median
+from statistics import linear_regression, median
 
-import numpy as np
+AS_GIVEN = dict(os.environ)
+"""The environment before `one_thread`: what a user's own processes have."""
 
 HEADER = ("what", "figure", "target", "ratio to reference", "met")
 
@@ -46,6 +48,17 @@ class Times:
         return f"{seconds(self.least)} (median {seconds(median(self.all))})"
 
 
+def one_thread() -> None:
+    """Keep the libraries behind NumPy to one thread; to be called before NumPy is loaded.
+
+    At these sizes more gain nothing, and where cores are busy they wait for each other, up to a
+    thousand times longer than they work: neither side's figures would mean anything.
+    """
+    for library in ("OPENBLAS", "MKL", "OMP", "BLIS"):
+        os.environ[f"{library}_NUM_THREADS"] = "1"
+    os.environ["VECLIB_MAXIMUM_THREADS"] = "1"
+
+
 def in_turns(
     calls: Mapping[str, Callable[[], object]], repeats: int, least: float = 0.02
 ) -> dict[str, Times]:
@@ -60,11 +73,21 @@ def in_turns(
     taken: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(repeats):
         for name, call in calls.items():
-            started = time.perf_counter()
-            for _ in range(often[name]):
-                call()
-            taken[name].append((time.perf_counter() - started) / often[name])
+            taken[name].append(mean_seconds(call, often[name], 10 * least))
     return {name: Times(tuple(values)) for name, values in taken.items()}
+
+
+def mean_seconds(call: Callable[[], object], often: int, most: float) -> float:
+    """Seconds of one call, the mean of so many, or of fewer where they take more than `most`."""
+    batch, done = max(1, often // 10), 0
+    started = time.perf_counter()
+    while True:
+        for _ in range(batch):
+            call()
+        done += batch
+        taken = time.perf_counter() - started
+        if done >= often or taken > most:
+            return taken / done
 
 
 def clock(call: Callable[[], object]) -> float:
@@ -76,7 +99,7 @@ def clock(call: Callable[[], object]) -> float:
 
 def exponent(sizes: Sequence[float], times: Sequence[float]) -> float:
     """Slope of log time against log size."""
-    return float(np.polyfit(np.log(sizes), np.log(times), 1)[0])
+    return linear_regression([*map(math.log, sizes)], [*map(math.log, times)]).slope
 
 
 def seconds(value: float) -> str:

@@ -10,24 +10,13 @@ import argparse
 import os
 import platform
 from collections.abc import Iterable
+from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 
-import bulk
-import growth
-import numba
-import numpy as np
-import peeling
-import rounds
-import startup
-from common import HEADER, Row, tell
+from common import HEADER, Row, one_thread, tell
 
-GROUPS = {
-    "rounds": rounds,
-    "peeling": peeling,
-    "bulk": bulk,
-    "startup": startup,
-    "growth": growth,
-}
+GROUPS = ("rounds", "peeling", "bulk", "startup", "growth")
 RESULT = Path(__file__).resolve().parents[1] / "build" / "bench.md"
 
 
@@ -42,8 +31,9 @@ def main() -> None:
     unknown = set(options.groups) - set(GROUPS)
     if unknown:
         parser.error(f"no such group: {', '.join(sorted(unknown))}")
-    chosen = options.groups or list(GROUPS)
-    table = markdown(row for name in chosen for row in GROUPS[name].rows(options.quick))
+    one_thread()
+    modules = [import_module(name) for name in options.groups or GROUPS]
+    table = markdown(row for module in modules for row in module.rows(options.quick))
     print(table)
     output = options.output
     if output is None and not options.quick and not options.groups:
@@ -69,9 +59,10 @@ def markdown(rows: Iterable[Row]) -> str:
 
 
 def under() -> str:
+    on = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "numba"))
     return (
-        f"Python {platform.python_version()}, NumPy {np.__version__}, Numba {numba.__version__}, "
-        f"{os.cpu_count()} cores ({platform.machine()}). Figures are the least over repeats."
+        f"Python {platform.python_version()}, {on}, {os.cpu_count()} cores ({platform.machine()}). "
+        "Figures are the least over repeats. BLAS has one thread, except in what runs as a command."
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
@@ -10,7 +9,7 @@ import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from common import Row, Times, seconds, tell
+from common import AS_GIVEN, Row, Times, seconds, tell
 
 import superarm
 
@@ -49,7 +48,7 @@ class Copy:
         ignore = shutil.ignore_patterns("__pycache__")
         shutil.copytree(source, folder / "superarm", ignore=ignore)
         self.means = folder / "superarm" / "data" / "crowd" / "it.csv"
-        self.environment = {**os.environ, "PYTHONPATH": str(folder)}
+        self.environment = {**AS_GIVEN, "PYTHONPATH": str(folder)}
         self.environment.pop("PYTHONDONTWRITEBYTECODE", None)
         self.forget()
 

@@ -4,6 +4,7 @@ import re
 from importlib.metadata import version as version_of
 from pathlib import Path
 
+from click import Context
 from docutils import nodes
 from docutils.utils.math import MathError
 from docutils.utils.math.latex2mathml import tex2mathml
@@ -14,6 +15,7 @@ from sphinx.util.math import get_node_equation_number
 from sphinx.writers.html5 import HTML5Translator
 
 import superarm
+from superarm.cli import main
 
 project = "superarm"
 author = "superarm contributors"
@@ -58,12 +60,16 @@ html_theme_options = {
 
 logger = logging.getLogger(__name__)
 
+# The converter sets the index of an accented letter below the letter, not beside it; with an empty
+# group after the letter it does not.
+ACCENTED = re.compile(r"(\\(?:bar|hat|tilde) ?(?:\\[a-z]+|[A-Za-z]|\{[^{}]*\}))_")
+
 
 def mathml(self: HTML5Translator, node: nodes.math | nodes.math_block, *, block: bool) -> str:
     """Formula as MathML, which browsers draw by themselves; warn of one that cannot be read."""
     latex = node.astext()
     try:
-        return tex2mathml(latex, as_block=block)
+        return tex2mathml(ACCENTED.sub(r"{\1{}}_", latex), as_block=block)
     except MathError as error:
         logger.warning("formula %r: %s", latex, error, location=node)
         return f"<code>{self.encode(latex)}</code>"
@@ -94,6 +100,20 @@ def check_public_names(app: Sphinx, env: BuildEnvironment) -> None:
             logger.warning("superarm.%s is public, but reference/api.md does not list it", name)
 
 
+def check_options(app: Sphinx, env: BuildEnvironment) -> None:
+    """Warn of every option of a command that the reference forgets, or that there is no more."""
+    described = set(env.domains.standard_domain.progoptions)
+    existing = {
+        (f"superarm-{name}", flag)
+        for name, command in main.commands.items()
+        for parameter in command.get_params(Context(command))
+        for flag in parameter.opts
+    }
+    for program, option in sorted(existing ^ described):
+        state = "is not in" if (program, option) in existing else "is only in"
+        logger.warning("%s %s %s reference/cli.md", program, option, state)
+
+
 OUTSIDE = re.compile(
     r"""<(?:script|img|iframe|source)\b[^>]*\bsrc=["']?(?:https?:)?//[^>]*>"""
     r"""|<link\b(?![^>]*\brel=["']?(?:canonical|license|author))[^>]*\bhref=["']?(?:https?:)?//[^>]*>"""
@@ -112,4 +132,5 @@ def setup(app: Sphinx) -> None:
     """Register what is above."""
     app.add_html_math_renderer("mathml", (visit_inline, None), (visit_block, None))
     app.connect("env-check-consistency", check_public_names)
+    app.connect("env-check-consistency", check_options)
     app.connect("build-finished", check_outside)

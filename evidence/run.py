@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -11,6 +12,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "evidence")]
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy: every core has a process
 
 import guarantee_runs  # noqa: E402
 import law_runs  # noqa: E402

@@ -109,11 +109,6 @@ def draw(means: tuple[float, ...], problem: sa.Problem, looks: list[sa.Verdict])
     right.axvline(end.pulls, color=INK, linewidth=0.8, linestyle=":")
     stop = f"stop after {end.pulls:,} crew measurements"
     right.annotate(stop, (end.pulls, 150), (-6, 0), textcoords="offset points", ha="right")
-    for i in range(1, len(looks)):
-        if pulls[i] > 10_000 and radius[i] > radius[i - 1]:
-            why, where = "the certified bound\ntakes over from a\nquick, lower one", (15_000, 2.1)
-            line = {"arrowstyle": "-", "color": INK, "linewidth": 0.8}
-            right.annotate(why, (pulls[i], radius[i]), where, fontsize=10, arrowprops=line)
     right.set_title(f"Stop once the lead + {e} covers its possible error")
     right.set(xlabel="crew measurements", ylabel="right answers of a crew of 10", ylim=(0.3, None))
     for axis in (right.xaxis, right.yaxis):

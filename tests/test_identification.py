@@ -197,10 +197,10 @@ BAD_TOTALS: list[Any] = [
 def test_a_bad_total_is_refused_and_changes_nothing(noise: Any, bad: Any, told: int) -> None:
     """Before the first look, as the last one missing for it, after it, and for a later position."""
     crew = begin(Planned(LOOKS), noise=noise)
-    pulls = crew.ask(20)
+    pulls = crew.ask(16)
     for pull in pulls[:told]:
         crew.tell(pull.id, 1.0)
-    for pull in (pulls[told], pulls[19]):
+    for pull in (pulls[told], pulls[15]):
         before = state(crew)
         with pytest.raises(TotalError):
             crew.tell(pull.id, bad)
@@ -477,3 +477,32 @@ def test_the_docstring_runs() -> None:
     for test in found:
         runner.run(test)
     assert runner.summarize(verbose=False).failed == 0
+
+
+def test_planned_looks_all_skipped_still_end_with_the_last() -> None:
+    """Looks after every pull may be skipped as certain to say go on, the last one too."""
+    problem = superarm.Problem(6, 2, gaussian(1.0))
+    world = superarm.environment([0.0] * 6, problem.noise)
+    algorithm = SAQM(schedule=Planned((6, 7, 8)))
+    for most in (8, 9):
+        found = superarm.simulate(problem, algorithm, world, rng=1, max_pulls=most).verdict
+        assert (found.pulls, found.look, found.done) == (8, 3, True)
+        assert "planned look" in found.reason
+
+
+def test_no_pull_is_asked_for_beyond_the_last_planned_look() -> None:
+    crew = Identification(question(), SAQM(schedule=Planned((10, 12))), rng=7)
+    assert len(crew.ask(50)) == 12
+    assert crew.ask(50) == []
+
+
+def test_open_lists_what_a_look_waits_for() -> None:
+    crew = Identification(question(), rng=7)
+    pulls = crew.ask(4)
+    assert crew.open == [pull.id for pull in pulls]
+    crew.tell(pulls[2].id, 1.0)
+    assert crew.open == [pulls[0].id, pulls[1].id, pulls[3].id]
+    ended = Identification(question(), SAQM(schedule=Planned((10,))), rng=7)
+    for pull in ended.ask(10):
+        ended.tell(pull.id, measured(pull))
+    assert ended.open == []

@@ -16,7 +16,7 @@ from superarm.tally import Tally
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
 
-LEAST_RECIPROCAL_CONDITION = 1e-12
+LEAST_RECIPROCAL_CONDITION = 1e-9
 """Below this, rounding could reach the estimate: the look counts as one without information."""
 
 _SMALL = 256

@@ -71,6 +71,13 @@ class Identification:
         """What the last look found."""
         return self._verdict
 
+    @property
+    def open(self) -> list[str]:
+        """Ids of the pulls asked for and not told yet: the next look may wait for them."""
+        if self._phase is None:
+            return []
+        return [f"{self._phase.number}-{position}" for position in sorted(self._open)]
+
     def ask(self, size: int = 1) -> list[Pull]:
         """Return the next `size` measurements; fewer, or none, when no more are needed."""
         size = whole("the number of pulls to ask for", size, SettingError, least=1)
@@ -78,8 +85,11 @@ class Identification:
         if phase is None:
             return []
         start = self._asked[phase.number]
+        if phase.looks.schedule.end is not None:
+            size = min(size, phase.looks.schedule.end - start)
         rows = phase.plan.members(phase.plan.order(start, start + size))
         self._asked[phase.number] = start + size
+        self._open.update(range(start, start + size))
         return [
             Pull(f"{phase.number}-{start + i}", self.problem.names(row), phase.number, start + i)
             for i, row in enumerate(rows)
@@ -98,6 +108,7 @@ class Identification:
         self._told[id] = value
         if self._phase is None or number != self._phase.number:
             return  # its phase is over: recorded, not used
+        self._open.discard(position)
         if position < self._needed:
             self._count(position, value)
             self._look_while_complete()
@@ -120,6 +131,7 @@ class Identification:
     def _enter(self, phase: Phase) -> None:
         self._phase = phase
         self._asked[phase.number] = 0
+        self._open: set[int] = set()
         self._tally = Tally(phase.plan.size)
         self._later: dict[int, float] = {}
         self._look = 0

@@ -18,6 +18,11 @@ _LAST = 1e18  # no schedule goes on beyond so many pulls
 class Schedule(ABC):
     """A rule that turns a plan into look times t_1 < t_2 < ..."""
 
+    @property
+    def end(self) -> int | None:
+        """The last look time, when there is one."""
+        return None
+
     @abstractmethod
     def times(self, plan: Plan) -> Iterator[int]:
         """Yield t_1, t_2, ... (finitely many or for ever)."""
@@ -84,6 +89,10 @@ class Planned(Schedule):
         ascending = all(a < b for a, b in zip(self.at, self.at[1:], strict=False))
         if not self.at or self.at[0] < 1 or not ascending:
             raise SettingError(f"planned looks must be ascending numbers of pulls, not {self.at!r}")
+
+    @property
+    def end(self) -> int | None:
+        return self.at[-1]
 
     def times(self, plan: Plan) -> Iterator[int]:
         if self.at[0] < plan.spanning:

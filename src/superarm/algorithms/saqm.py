@@ -123,7 +123,7 @@ class SAQM(Static):
         return 1.0 / self.alpha**2
 
     def objection(self, problem: Problem) -> str:
-        if isinstance(self.alpha, str) or problem.k == 1:
+        if isinstance(self.alpha, str) or problem.k == 1 or self.oracle == "brute-force":
             return ""
         return f"alpha = {self.alpha:g} is assumed, not proved (heuristic)"
 

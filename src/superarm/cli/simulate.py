@@ -30,7 +30,7 @@ ALGORITHMS = ("saqm", "sa-foa", "icb", "exhaustive")
 @click.option(
     "--noise",
     required=True,
-    help="gaussian:SIGMA, bounded:R, labels, shared-labels or total:LO:HI.",
+    help="gaussian:SIGMA, bounded:R[:independent], labels, shared-labels or total:LO:HI.",
 )
 @click.option(
     "--direction",

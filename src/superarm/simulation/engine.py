@@ -23,6 +23,8 @@ from superarm.verdict import LAST_LOOK_FAILED, Verdict
 MOST_PULLS = 10**13
 """A run that has not stopped by then is not going to."""
 
+_TOTALS = 2**31  # tells the stream of simulated totals from those of designs and looks
+
 _CHUNK = 1024, 16384  # least and most pulls that are drawn ahead where every pull is a look
 
 Watcher = Callable[[Verdict], None]
@@ -76,7 +78,7 @@ def simulate(
         max_pulls = min(max_pulls, environment.length)
     started = time.perf_counter()
     seed = seed_from(rng)
-    driver = _Driver(problem, algorithm, environment, np.random.default_rng([seed, 0]), watch)
+    driver = _Driver(problem, algorithm, environment, np.random.default_rng([seed, _TOTALS]), watch)
     state = algorithm.first(problem, seed)
     while isinstance(state, Phase):
         outcome = driver.run_phase(state, max_pulls)
@@ -121,7 +123,7 @@ class _Driver:
                 continue
             source.add(tally, before, t)
             before = t
-            outcome = last = self.algorithm.look(self.problem, phase, tally, look)
+            outcome = self.algorithm.look(self.problem, phase, tally, look)
             if self.watch is not None:
                 self.watch(outcome.verdict)
             if isinstance(outcome, Next | Stop):
@@ -129,8 +131,9 @@ class _Driver:
                 return outcome
             look += 1
         self.pulls += before
-        if t is None:
-            return Stop(last.verdict.ended(LAST_LOOK_FAILED))
+        if t is None:  # the last look was taken above, or skipped as certain to say Go
+            final = self.algorithm.look(self.problem, phase, tally, look - 1).verdict
+            return Stop(final.ended(LAST_LOOK_FAILED))
         return self._at_limit(phase, tally, look, before, budget, source)
 
     def _skip(
