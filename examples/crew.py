@@ -10,7 +10,6 @@ import superarm as sa
 from superarm._jit import announce_compilation
 from superarm.cli.output import as_table
 from superarm.datasets import crowd
-from superarm.quadratic.densest import peel
 
 PICTURE = Path(__file__).resolve().parents[1] / "build" / "crew.png"
 STORY = """\
@@ -34,7 +33,7 @@ def main() -> None:
     problem = sa.Problem(workers.arms, k=10, noise=sa.labels(), epsilon=0.5, delta=0.05)
     scores = sa.environment(workers.means, problem.noise)
     looks: list[sa.Verdict] = []
-    announce_compilation(peel)
+    announce_compilation()
     run = sa.simulate(problem, sa.SAQM(), scores, rng=1, watch=looks.append)
     print(table(workers.means, problem, run.verdict))
     print(conclusion(workers.means, problem, run))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
+from numba.core import event
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -32,14 +32,18 @@ def _compile(function: F, fastmath: bool | set[str]) -> F:
         return cast(F, numba.njit(fastmath=fastmath)(function))
 
 
-def is_cached(kernel: Any) -> bool:
-    """Whether some version of `kernel` has been compiled on this machine before."""
-    folder = Path(kernel.stats.cache_path or "")
-    source = Path(kernel.py_func.__code__.co_filename).stem
-    return any(folder.glob(f"{source}.{kernel.__name__}-*.nbi"))
+def announce_compilation() -> None:
+    """Say once on stderr when a kernel has to be compiled, that is on first use after install."""
+    event.register("numba:compile", _Announcement())  # type: ignore[no-untyped-call]
 
 
-def announce_compilation(kernel: Any) -> None:
-    """Say on stderr that the first use compiles, when it does."""
-    if not is_cached(kernel):
-        print("superarm: compiling its kernels, once (about 15 s) ...", file=sys.stderr, flush=True)
+class _Announcement(event.Listener):
+    said = False
+
+    def on_start(self, event: Any) -> None:
+        if not _Announcement.said:
+            _Announcement.said = True
+            print("superarm: compiling its kernels, once ...", file=sys.stderr, flush=True)
+
+    def on_end(self, event: Any) -> None:
+        pass

@@ -34,6 +34,7 @@ class Information:
     def __init__(self, matrix: Matrix) -> None:
         self.n = len(matrix)
         self.scale = 1.0
+        self._matrix = matrix
         self._core = _Core(matrix)
 
     @property
@@ -49,8 +50,14 @@ class Information:
     def scaled(self, factor: float) -> Information:
         """Return the information `factor` * A, at no cost."""
         other = object.__new__(Information)
-        other.n, other._core, other.scale = self.n, self._core, self.scale * factor
+        other.n, other._matrix, other._core = self.n, self._matrix, self._core
+        other.scale = self.scale * factor
         return other
+
+    def plus(self, rows: NDArray[np.int64]) -> Information:
+        """Return the information with one more pull of each of these super-arms."""
+        more = gram(rows, np.ones(len(rows), dtype=np.int64), self.n)
+        return Information(self.scale * self._matrix + more)
 
     def solve(self, b: Vector) -> Vector:
         """A^-1 b."""

@@ -40,10 +40,13 @@ class Phase:
     def information(self, t: int) -> Information | None:
         """Information of the plan's first t positions; None when it is not safely invertible."""
         cycle = self.plan.cycle
-        if cycle is not None and t % cycle == 0 and t > 0:
-            found = self._cycle_information.scaled(t // cycle)
-        else:
+        if cycle is None or t < cycle:
             found = information(self.plan, self.plan.counts(t))
+        else:
+            whole, rest = divmod(t, cycle)
+            found = self._cycle_information.scaled(whole)
+            if rest:
+                found = found.plus(self.plan.members(self.plan.order(0, rest)))
         return found if found.usable else None
 
     @cached_property

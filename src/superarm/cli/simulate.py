@@ -96,7 +96,6 @@ def simulate(
     from superarm.datasets import read_means
     from superarm.noise import parse_noise
     from superarm.problem import Problem
-    from superarm.quadratic.densest import peel
     from superarm.simulation import environment, replicate
     from superarm.simulation.engine import MOST_PULLS
 
@@ -105,7 +104,7 @@ def simulate(
     problem = Problem(given.arms, k, law, epsilon=epsilon, delta=delta, direction=direction)  # type: ignore[arg-type]
     rule = build_algorithm(algorithm, preset, settings)
     world = environment(given.means, law)
-    announce_compilation(peel)
+    announce_compilation()
     with click.progressbar(
         length=replications, label="runs", file=sys.stderr, hidden=not sys.stderr.isatty()
     ) as bar:

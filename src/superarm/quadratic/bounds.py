@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
+
+from superarm.quadratic.sphere import sphere_maximum
 
 Matrix = NDArray[np.float64]
 
@@ -13,23 +13,18 @@ Matrix = NDArray[np.float64]
 def spectral_bound(W: Matrix, k: int) -> float:
     """Maximum of x'Wx over the sphere through all size-k sets: O(n^3).
 
-    x = (k/n) 1 + y with y orthogonal to 1 and |y|^2 = r^2 = k(n-k)/n. With B the form W on
-    1-perp (eigenvalues l_i) and g the part of (k/n) W 1 in its eigenbasis,
-
-        x'Wx = (k/n)^2 1'W1 + 2 g'y + y'By <= (k/n)^2 1'W1 + mu r^2 + sum g_i^2 / (mu - l_i)
-
-    for every mu > max l_i (Lagrange): an upper bound wherever the search for the least stops.
-    A rounding margin is added.
+    x = (k/n) 1 + y with y orthogonal to 1 and y'y = r^2 = k(n-k)/n; with P the projection onto
+    1-perp, x'Wx = (k/n)^2 1'W1 + 2 (k/n) (PW1)'y + y'(PWP)y, whose maximum over that sphere is
+    approached from above. A rounding margin is added.
     """
     n = len(W)
     if k == n:
-        return _with_margin(float(W.sum()), W)
-    towards_one = W.sum(axis=1)
-    whole = float(towards_one.sum())
-    values, vectors = np.linalg.eigh(_centred(W))
-    g2 = (vectors.T @ (towards_one - whole / n) * (k / n)) ** 2
-    r2 = k * (n - k) / n
-    return _with_margin((k / n) ** 2 * whole + _dual(values, g2, r2), W)
+        return float(W.sum()) + _margin(W, k)
+    rows = W.sum(axis=1)
+    whole = float(rows.sum())
+    towards_one = (rows - whole / n) * (k / n)
+    on_sphere = sphere_maximum(_centred(W), towards_one, k * (n - k) / n)
+    return (k / n) ** 2 * whole + on_sphere + _margin(W, k)
 
 
 def greatest_difference(W: Matrix) -> float:
@@ -37,8 +32,7 @@ def greatest_difference(W: Matrix) -> float:
 
     A difference of two size-k sets that are d swaps apart has norm at most 2 d times this.
     """
-    values = np.linalg.eigvalsh(_centred(W))
-    return _with_margin(float(values[-1]), W)
+    return sphere_maximum(_centred(W), np.zeros(len(W)), 1.0) + _margin(W, 1)
 
 
 def _centred(W: Matrix) -> Matrix:
@@ -48,19 +42,6 @@ def _centred(W: Matrix) -> Matrix:
     return (centred + centred.T) / 2
 
 
-def _dual(values: NDArray[np.float64], g2: NDArray[np.float64], r2: float) -> float:
-    """Least of mu r^2 + sum g_i^2/(mu - l_i) over mu > max l_i, by bisection on its slope."""
-    top = float(values[-1])
-    size = max(abs(top), abs(float(values[0])), 1e-100)
-    low, high = top + 1e-12 * size, top + 1e-12 * size + math.sqrt(float(g2.sum()) / r2)
-    for _ in range(60):
-        mu = (low + high) / 2
-        if float((g2 / (mu - values) ** 2).sum()) > r2:
-            low = mu
-        else:
-            high = mu
-    return high * r2 + float((g2 / (high - values)).sum())
-
-
-def _with_margin(value: float, W: Matrix) -> float:
-    return value + 1e-12 * len(W) * float(np.abs(W).max())
+def _margin(W: Matrix, k: int) -> float:
+    """Rounding: orthogonal transforms move W by a few n eps of its norm, and x'x = k."""
+    return 2e-15 * len(W) * k * float(np.abs(W).sum(axis=1).max())

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from superarm._checks import whole
+from superarm._jit import announce_compilation
 from superarm.algorithms import Algorithm
 from superarm.errors import SettingError
 from superarm.problem import Problem
@@ -102,5 +103,6 @@ def _mapper(workers: int) -> Iterator[Callable[..., Iterator[Run]]]:
     if workers == 1:
         yield map
         return
-    with single_threaded(), ProcessPoolExecutor(workers, get_context("spawn")) as pool:
+    spawn = get_context("spawn")
+    with single_threaded(), ProcessPoolExecutor(workers, spawn, announce_compilation) as pool:
         yield pool.map
