@@ -77,7 +77,8 @@ def test_permuting_the_arms_permutes_the_answer(rule, seed):
 
 @every_rule
 @pytest.mark.parametrize("seed", SEEDS)
-def test_shifting_all_means_changes_nothing(rule, seed):
+@pytest.mark.parametrize("level", [3.0, 2.0**20])
+def test_shifting_all_means_changes_nothing(rule, seed, level):
     n, k, means, rows = instance(seed)
     problem, rule = question(n, k), on(rule, design=sa.Uniform(rows))
     totals = recorded(problem, rule, means, seed)
@@ -371,3 +372,47 @@ def test_the_certified_bound_on_rivals_is_never_below_the_strongest(seed, C):
     safe = rule.sides(problem, phase, 1, means, info, C)
     exact = reference.exhaustive_sides(means, info.inverse(), k, 0.0, C)
     assert safe.radius - safe.gap >= exact.radius - exact.gap - 1e-12
+
+
+def test_a_support_that_hardly_tells_arms_apart_is_refused():
+    """It spans, but so thinly that rounding would reach the estimates."""
+    problem = question(60, 20)
+    thin = sa.SAQM(design=sa.Uniform(random_rows(60, 20, 60, 3)))
+    with pytest.raises(sa.SupportError, match="hardly tell the arms apart"):
+        thin.first(problem, 1)
+
+
+def test_a_level_that_all_arms_share_makes_no_certificate_false():
+    """Found wrong once: a thin support, noise of 0.001, gaps of 0.01, and means near 1e9."""
+    n, k = 40, 13
+    problem = question(n, k, noise=sa.gaussian(1e-3), epsilon=0.0, delta=0.05)
+    means = 1e9 + 0.01 * np.arange(n)
+    for kind in (sa.ICB, sa.SAQM):
+        rule = kind(design=sa.Uniform(random_rows(n, k, n, 178)), schedule=sa.Geometric(2))
+        for seed in range(4):
+            found = sa.simulate(problem, rule, sa.environment(means, problem.noise), rng=seed)
+            assert not (found.verdict.certified and found.regret > 1e-6)
+
+
+def test_no_answer_has_no_regret():
+    problem = question(6, 3)
+    thin = sa.ICB(design=sa.Uniform(random_rows(6, 3, 6, 2)))
+    found = sa.simulate(problem, thin, sa.environment([0] * 6, problem.noise), rng=1, max_pulls=6)
+    assert found.verdict.answer
+    assert np.isfinite(found.regret)
+    empty = dataclasses.replace(found.verdict, answer=())
+    from superarm.simulation.engine import _regret
+
+    assert _regret(problem, np.zeros(6), empty) == np.inf
+    assert str(empty).startswith("No answer:")
+
+
+def test_brute_force_is_exact_and_certifies():
+    problem = question(6, 3)
+    world = sa.environment([1, 1, 1, 0, 0, 0.0], problem.noise)
+    exact = sa.simulate(problem, sa.SAQM(oracle="brute-force"), world, rng=1)
+    bounded = sa.simulate(problem, sa.SAQM(), world, rng=1)
+    assert exact.verdict.certified
+    assert exact.pulls <= bounded.pulls
+    with pytest.raises(sa.ProblemError, match="choose saqm or icb"):
+        sa.SAQM(oracle="brute-force").first(question(60, 30), 1)

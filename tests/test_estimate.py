@@ -8,7 +8,7 @@ from support import gaussian_totals, random_rows
 
 import superarm as sa
 from superarm import reference
-from superarm.estimate import Information, advance, information, response
+from superarm.estimate import Information, advance, information, least_squares
 from superarm.tally import Tally
 
 
@@ -32,7 +32,7 @@ def test_least_squares_equals_the_reference(n, seed, extra):
     pulled = [tuple(map(int, row)) for row in plan.members(plan.order(0, t))]
     theta, W = reference.least_squares(n, pulled, [float(x) for x in totals])
     if info.reciprocal_condition > 1e-9:
-        assert info.solve(response(plan, tally)) == pytest.approx(theta, rel=1e-5, abs=1e-5)
+        assert least_squares(plan, tally, info).means == pytest.approx(theta, rel=1e-5, abs=1e-5)
         assert info.inverse() == pytest.approx(W, rel=1e-5, abs=1e-5)
         assert info.diagonal() == pytest.approx(np.diag(W), rel=1e-5)
         x = np.arange(n, dtype=float)
@@ -67,12 +67,12 @@ def test_rank_one_updates_do_not_drift_over_a_million_pulls(n, k):
     tally = Tally(plan.size)
     tally.add(plan.order(0, start), totals[:start])
     info = information(plan, tally.counts)
-    inverse, theta = info.inverse(), info.solve(response(plan, tally))
+    inverse, theta = info.inverse(), least_squares(plan, tally, info).means
     rows = plan.members(plan.order(start, start + pulls))
     advance(inverse, theta, rows, totals[start:])
     tally.add(plan.order(start, start + pulls), totals[start:])
     exact = information(plan, tally.counts)
-    estimates = exact.solve(response(plan, tally))
+    estimates = least_squares(plan, tally, exact).means
     scale = np.abs(exact.inverse()).max()
     assert np.abs(inverse - exact.inverse()).max() < 1e-7 * scale
     spread = np.sqrt(exact.diagonal()).min()  # how far noise moves an estimate
@@ -87,3 +87,23 @@ def test_a_look_after_whole_cycles_shares_one_factorisation():
     assert once._core is twice._core
     direct = information(phase.plan, phase.plan.counts(2 * cycle))
     assert twice.inverse() == pytest.approx(direct.inverse())
+
+
+@pytest.mark.parametrize("level", [0.0, 1e3, 1e6, 1e9, -1e9])
+def test_a_common_level_costs_differences_no_accuracy(level):
+    """On a thin support (as many super-arms as arms), whose information is nearly singular."""
+    n, k = 40, 13
+    problem = sa.Problem(n, k, sa.gaussian(1e-3))
+    plan = sa.Uniform(random_rows(n, k, n, 178)).plan(problem, np.random.default_rng(0))
+    means = np.linspace(0, 1, n)
+    whole = np.full(plan.size, 1.0)
+    totals = means[plan.members(slice(None))].sum(axis=1)
+    tally, rows = Tally(plan.size), plan.members(slice(None))
+    tally.add(np.arange(plan.size), np.array([float(np.sum(means[r]) + k * level) for r in rows]))
+    info = information(plan, whole)
+    estimate = least_squares(plan, tally, info)
+    told = k * level + totals - k * level  # what is left of the totals beside so great a level
+    expected = info.solve(np.bincount(rows.ravel(), np.repeat(told, k), minlength=n))
+    differences = estimate.centred - estimate.centred[0]
+    assert np.abs(differences - (expected - expected[0])).max() <= 2 * estimate.rounding + 1e-6
+    assert estimate.means == pytest.approx(level + means, rel=1e-5, abs=1e-4 + 1e-6 * abs(level))

@@ -259,14 +259,16 @@ def test_impossible_schedules_are_refused(text: str) -> None:
 def test_full_support_is_every_super_arm() -> None:
     plan = drawn(Uniform("full"), 6, 3)
     assert sorted(map(tuple, plan.support.tolist())) == list(combinations(range(6), 3))
-    assert plan.describe() == {"kind": "uniform", "source": "full", "support": 20}
+    assert plan.describe().items() >= {"kind": "uniform", "source": "full", "support": 20}.items()
 
 
 @pytest.mark.parametrize(("support", "size"), [(20, 20), ("2n", 24), ("8n", 96), ("10n", 120)])
 def test_random_support_has_the_stated_size(support: int | str, size: int) -> None:
     plan = drawn(Uniform(support), 12, 5)
     assert plan.size == len(plan.support) == size
-    assert plan.describe() == {"kind": "uniform", "source": "random", "support": size}
+    assert (
+        plan.describe().items() >= {"kind": "uniform", "source": "random", "support": size}.items()
+    )
 
 
 @pytest.mark.parametrize("support", [35, 36, 10**9, "9n", "1000n"])
@@ -320,7 +322,7 @@ def test_given_super_arms_are_measured_and_no_others() -> None:
         tuple(sorted(r)) for r in given_pairs
     )
     assert np.linalg.matrix_rank(indicators(plan, plan.order(0, plan.spanning))) == 4
-    assert plan.describe() == {"kind": "uniform", "source": "given", "support": 5}
+    assert plan.describe().items() >= {"kind": "uniform", "source": "given", "support": 5}.items()
     assert np.array_equal(drawn(Uniform(np.array(given_pairs)), 4, 2).support, plan.support)
 
 
@@ -343,7 +345,7 @@ def test_weighted_keeps_each_super_arm_with_its_proportion_and_drops_zeros() -> 
     expected = {tuple(sorted(row)): p for row, p in zip(rows, weights, strict=True) if p > 0}
     assert found == expected
     assert plan.cycle is None
-    assert plan.describe() == {"kind": "weighted", "source": "given", "support": 5}
+    assert plan.describe().items() >= {"kind": "weighted", "source": "given", "support": 5}.items()
 
 
 # ---- designs: what is refused --------------------------------------------------------------------

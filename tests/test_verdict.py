@@ -43,7 +43,17 @@ KEYS = [
     "forecast",
     "design",
 ]
-CERTIFICATE_KEYS = ["epsilon", "delta", "look", "pulls", "bound", "design"]
+CERTIFICATE_KEYS = [
+    "epsilon",
+    "delta",
+    "noise",
+    "sigma",
+    "seed",
+    "look",
+    "pulls",
+    "bound",
+    "design",
+]
 
 measuring = Verdict(
     algorithm="saqm",
@@ -74,7 +84,9 @@ certified = replace(
     measuring,
     done=True,
     gap=1.0,
-    certificate=Certificate(0.5, 0.05, 57, 1200, "ellipsoid (Proposition 1)", DESIGN),
+    certificate=Certificate(
+        0.5, 0.05, "labels", 0.7, 3, 57, 1200, "ellipsoid (Proposition 1)", DESIGN
+    ),
     reason="",
     forecast=0,
 )
@@ -127,7 +139,9 @@ def test_certified() -> None:
 
 
 def test_certified_without_an_epsilon_is_a_best_group() -> None:
-    certificate = Certificate(0.0, 0.01, 57, 1200, "independent (Lemma 1)", DESIGN)
+    certificate = Certificate(
+        0.0, 0.01, "labels", 0.7, 3, 57, 1200, "independent (Lemma 1)", DESIGN
+    )
     assert str(replace(certified, epsilon=0.0, gap=1.5, certificate=certificate)) == (
         "Stop: Ann, Cy after 1,200 pulls (look 57): a best group with probability "
         ">= 0.99 (gap + epsilon 1.5, radius 1.333; independent (Lemma 1))."
@@ -183,6 +197,9 @@ def test_json_values() -> None:
         "certificate": {
             "epsilon": 0.5,
             "delta": 0.05,
+            "noise": "labels",
+            "sigma": 0.7,
+            "seed": 3,
             "look": 57,
             "pulls": 1200,
             "bound": "ellipsoid (Proposition 1)",
@@ -319,11 +336,16 @@ def test_a_certificate_states_what_was_certified(algorithm: Static, bound: str) 
     assert verdict.certificate.to_dict() == {
         "epsilon": 0.5,
         "delta": 0.05,
+        "noise": "labels",
+        "sigma": algorithm.scale(question()),
+        "seed": 1,
         "look": verdict.look,
         "pulls": verdict.pulls,
         "bound": bound,
-        "design": {"kind": "uniform", "source": "full", "support": 10},
+        "design": dict(verdict.design),
     }
+    assert verdict.design["support"] == 10
+    assert len(verdict.design["digest"]) == 16
     assert verdict.gap + verdict.epsilon >= verdict.radius
     assert (verdict.reason, verdict.forecast) == ("", 0)
     assert str(verdict).startswith("Stop: <b>, b after ")

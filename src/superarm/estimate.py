@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -46,6 +47,11 @@ class Information:
     def reciprocal_condition(self) -> float:
         """An estimate of 1 / (|A| |A^-1|) in the 1-norm."""
         return self._core.reciprocal_condition
+
+    @property
+    def relative_error(self) -> float:
+        """How far rounding may move A^-1 and what is solved with it, as a share."""
+        return 4 * self.n * float(np.finfo(np.float64).eps) / self._core.reciprocal_condition
 
     def scaled(self, factor: float) -> Information:
         """Return the information `factor` * A, at no cost."""
@@ -107,9 +113,29 @@ def information(plan: Plan, counts: NDArray[np.int64]) -> Information:
     return Information(gram(plan.members(slice(None)), counts, plan.n))
 
 
-def response(plan: Plan, tally: Tally) -> Vector:
-    """Return b = sum S_M chi_M, S_M the total of all results of M."""
-    return scatter(plan.members(slice(None)), tally.totals, plan.n)
+@dataclass(frozen=True)
+class Estimate:
+    """theta^ = level + centred, and how far rounding may have moved an entry of it."""
+
+    level: float
+    centred: Vector
+    rounding: float
+
+    @property
+    def means(self) -> Vector:
+        """Return theta^."""
+        return self.level + self.centred
+
+
+def least_squares(plan: Plan, tally: Tally, info: Information) -> Estimate:
+    """Return theta^ = A^-1 b, b = sum S_M chi_M with S_M the total of all results of M.
+
+    A level c/k common to all arms is taken out before the solve (A 1 = k sum T_M chi_M).
+    """
+    c, sums = tally.centred()
+    centred = info.solve(scatter(plan.members(slice(None)), sums, plan.n))
+    size = float(np.abs(centred).max())
+    return Estimate(c / plan.k, centred, info.relative_error * size)
 
 
 @njit

@@ -87,7 +87,9 @@ class Identification:
         start = self._asked[phase.number]
         if phase.looks.schedule.end is not None:
             size = min(size, phase.looks.schedule.end - start)
-        rows = phase.plan.members(phase.plan.order(start, start + size))
+        index = phase.plan.order(start, start + size)
+        rows = phase.plan.members(index)
+        self._order.extend(index.tolist())
         self._asked[phase.number] = start + size
         self._open.update(range(start, start + size))
         return [
@@ -132,6 +134,7 @@ class Identification:
         self._phase = phase
         self._asked[phase.number] = 0
         self._open: set[int] = set()
+        self._order: list[int] = []  # plan index of each position asked for
         self._tally = Tally(phase.plan.size)
         self._later: dict[int, float] = {}
         self._look = 0
@@ -148,14 +151,14 @@ class Identification:
         self._look += 1
         self._missing = time - self._needed
         before, self._needed = self._needed, time
-        for position in [p for p in self._later if before <= p < time]:
-            self._count(position, self._later.pop(position))
+        if self._later:
+            for position in range(before, time):
+                if position in self._later:
+                    self._count(position, self._later.pop(position))
         return True
 
     def _count(self, position: int, total: float) -> None:
-        assert self._phase is not None
-        index = int(self._phase.plan.order(position, position + 1)[0])
-        self._tally.add(index, total)
+        self._tally.add(self._order[position], total)
         self._missing -= 1
 
     def _look_while_complete(self) -> None:

@@ -9,6 +9,7 @@ the user states is assumed: independence is a statement.
 from __future__ import annotations
 
 import math
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -40,7 +41,8 @@ class Noise(ABC):
         """Raise TotalError for a total that cannot be."""
         bounded_real("a total", total, TotalError)
         low, high = self.range(k)
-        if not low <= total <= high:
+        rounding = 4 * k * sys.float_info.epsilon * max(abs(low), abs(high))
+        if math.isfinite(rounding) and not low - rounding <= total <= high + rounding:
             raise TotalError(
                 f"total {total:.15g} is outside {low:g} .. {high:g}, the range of noise "
                 f"model {self}; check the entry, or state a noise model that allows it"

@@ -44,15 +44,15 @@ class Phase:
             found = information(self.plan, self.plan.counts(t))
         else:
             whole, rest = divmod(t, cycle)
-            found = self._cycle_information.scaled(whole)
+            found = self.whole.scaled(whole)
             if rest:
                 found = found.plus(self.plan.members(self.plan.order(0, rest)))
         return found if found.usable else None
 
     @cached_property
-    def _cycle_information(self) -> Information:
-        assert self.plan.cycle is not None
-        return information(self.plan, self.plan.counts(self.plan.cycle))
+    def whole(self) -> Information:
+        """Information of each super-arm measured once: of a whole cycle, where the plan has one."""
+        return information(self.plan, np.ones(self.plan.size, dtype=np.int64))
 
     def rng(self, look: int) -> np.random.Generator:
         """Return the random numbers of one look."""

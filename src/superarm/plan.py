@@ -8,6 +8,8 @@ results are harmless.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import cached_property
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -134,9 +136,16 @@ class SupportPlan(Plan):
         share = self.proportions / self.proportions.sum()
         return np.floor(np.maximum(t - self.size, 0) * share * (1 - 1e-12)).astype(np.int64)
 
+    @cached_property
+    def digest(self) -> str:
+        """A fingerprint of the super-arms and proportions, in plan order."""
+        weights = b"" if self.proportions is None else self.proportions.astype("<f8").tobytes()
+        return sha256(self.support.astype("<i8").tobytes() + weights).hexdigest()[:16]
+
     def describe(self) -> dict[str, Any]:
         return {
             "kind": "uniform" if self.proportions is None else "weighted",
             "source": self.source,
             "support": self.size,
+            "digest": self.digest,
         }

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from superarm.exact_sum import ExactSums
+
+_LEVEL_BITS = 26  # two numbers of so many bits have a product without rounding
 
 
 class Tally:
@@ -31,6 +35,23 @@ class Tally:
     def totals(self) -> NDArray[np.float64]:
         """Sum of the totals of each super-arm, correctly rounded."""
         return self._totals.values()
+
+    def centred(self) -> tuple[float, NDArray[np.float64]]:
+        """Return a common level c and each super-arm's sum of (total - c), rounded once.
+
+        c is near the mean total, of few enough digits that c times a count is exact: so a level
+        that all totals share costs the differences between them no accuracy.
+        """
+        if not self.pulls:
+            return 0.0, np.zeros(len(self))
+        mean = float(self.totals.sum()) / self.pulls
+        mantissa, exponent = math.frexp(mean)
+        c = math.ldexp(round(math.ldexp(mantissa, _LEVEL_BITS)), exponent - _LEVEL_BITS)
+        sums, every = self._totals.copy(), np.arange(len(self))
+        high, low = np.divmod(self.counts, 1 << _LEVEL_BITS)
+        sums.add(every, -c * low)
+        sums.add(every, -c * (high * float(1 << _LEVEL_BITS)))
+        return c, sums.values()
 
     @property
     def squares(self) -> NDArray[np.float64]:

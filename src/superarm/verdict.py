@@ -19,12 +19,16 @@ LAST_LOOK_FAILED = "the last planned look did not reach the stop"
 class Certificate:
     """What is certified: the answer is within `epsilon` of the best with probability 1 - `delta`.
 
-    It holds when looks were taken at the planned numbers of pulls only, and no result was left out
-    or replaced for a reason that depends on its total.
+    It holds when the noise is as stated (`noise`, with scale `sigma` of a total), looks were taken
+    at the planned numbers of pulls only, and no result was left out or replaced for a reason that
+    depends on its total. `seed` repeats what the design left to chance.
     """
 
     epsilon: float
     delta: float
+    noise: str
+    sigma: float
+    seed: int
     look: int
     pulls: int
     bound: str
@@ -35,6 +39,9 @@ class Certificate:
         return {
             "epsilon": self.epsilon,
             "delta": self.delta,
+            "noise": self.noise,
+            "sigma": self.sigma,
+            "seed": self.seed,
             "look": self.look,
             "pulls": self.pulls,
             "bound": self.bound,
@@ -93,7 +100,7 @@ class Verdict:
 
     def __str__(self) -> str:
         if not self.answer:
-            return f"No answer yet: {self.reason}."
+            return f"{'No answer' if self.done else 'No answer yet'}: {self.reason}."
         who = f"{_listed(self.answer)} after {self.pulls:,} pulls (look {self.look:,})"
         sides = f"gap + epsilon {self.gap + self.epsilon:.4g}, radius {self.radius:.4g}"
         if self.certificate is not None:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar, Literal, Self
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from superarm.confidence import Radius
 from superarm.design import Design, Uniform
-from superarm.errors import SettingError
-from superarm.estimate import Information, response
+from superarm.errors import ProblemError, SettingError, SupportError
+from superarm.estimate import Information, Matrix, least_squares
 from superarm.phase import Go, Outcome, Phase, Stop
 from superarm.problem import Problem
 from superarm.schedule import Geometric, Looks, Schedule
@@ -79,6 +79,29 @@ class Sides:
         return bool(have > self.radius if self.strict else have >= self.radius)
 
 
+ENUMERABLE = 10**9
+"""More super-arms than this are not enumerated."""
+
+_SAFE_TO_UPDATE = 1e-8  # reciprocal condition from which on rank-one updates keep their digits
+
+
+class Ahead(NamedTuple):
+    """The state at t pulls, and the pulls that follow: their super-arms and (signed) totals."""
+
+    t: int
+    info: Information
+    inverse: Matrix
+    theta: Vector
+    positions: Members
+    rows: Members
+    totals: Vector
+    constant: Radius
+
+
+PAPER: dict[str, Any] = {"constants": "paper", "sigma": "paper", "design": Uniform("2n")}
+"""What the presets `text` and `experiments` share: 2n random super-arms, sigma = kR, as printed."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Static(Algorithm):
     """An algorithm of one phase: a design, a schedule, a radius and a rule.
@@ -131,6 +154,25 @@ class Static(Algorithm):
     ) -> Sides:
         """Both sides of the stop for estimates `theta` (greater is better)."""
 
+    def ahead(self, problem: Problem, phase: Phase, tally: Tally, totals: Vector) -> Ahead | None:
+        """Return what a stretch of rank-one updates starts from; None where it is not safe to."""
+        t = tally.pulls
+        info = phase.information(t) if t >= phase.plan.spanning else None
+        if info is None or info.reciprocal_condition < _SAFE_TO_UPDATE:
+            return None
+        estimate = least_squares(phase.plan, tally, info)
+        index = phase.plan.order(t, t + len(totals))
+        return Ahead(
+            t,
+            info,
+            info.inverse(),
+            problem.sign * estimate.centred,
+            index,
+            phase.plan.members(index),
+            problem.sign * (totals - problem.k * estimate.level),
+            self.constant(problem, phase.delta),
+        )
+
     @abstractmethod
     def objection(self, problem: Problem) -> str:
         """Why a stop of this rule is no certificate; empty when it is one."""
@@ -148,7 +190,13 @@ class Static(Algorithm):
             return Stop(_only_one(self.name, problem))
         self.check(problem)
         plan = self.design.plan(problem, np.random.default_rng([seed, 1]))
-        return Phase(1, plan, Looks(self.schedule, plan), problem.delta, seed)
+        phase = Phase(1, plan, Looks(self.schedule, plan), problem.delta, seed)
+        if not phase.whole.usable:
+            raise SupportError(
+                f"the {plan.size} super-arms of the support hardly tell the arms apart (reciprocal "
+                f"condition {phase.whole.reciprocal_condition:.1g}): choose more of them, as 8n"
+            )
+        return phase
 
     def look(self, problem: Problem, phase: Phase, tally: Tally, look: int) -> Outcome:
         t = tally.pulls
@@ -156,10 +204,13 @@ class Static(Algorithm):
         if info is None:
             reason = "the groups measured so far do not tell the arms apart safely"
             return Go(no_answer(self.name, problem, phase, t, look, reason))
-        estimates = info.solve(response(phase.plan, tally))
+        estimate = least_squares(phase.plan, tally, info)
         C = self.constant(problem, phase.delta)
-        sides = self.sides(problem, phase, look, problem.sign * estimates, info, C.at(t))
-        verdict = self._verdict(problem, phase, t, look, sides, estimates, C)
+        sides = self.sides(problem, phase, look, problem.sign * estimate.centred, info, C.at(t))
+        swapped = 2 * min(problem.k, problem.n - problem.k)
+        radius = sides.radius * (1 + info.relative_error) + swapped * estimate.rounding
+        sides = replace(sides, radius=radius)
+        verdict = self._verdict(problem, phase, t, look, sides, estimate.means, C)
         return Stop(verdict) if sides.stop else Go(verdict)
 
     def _verdict(
@@ -177,7 +228,15 @@ class Static(Algorithm):
             reason, forecast = self.objection(problem), 0
             if not reason:
                 certificate = Certificate(
-                    problem.epsilon, phase.delta, look, t, C.name, phase.plan.describe()
+                    epsilon=problem.epsilon,
+                    delta=problem.delta,
+                    noise=str(problem.noise),
+                    sigma=self.scale(problem),
+                    seed=phase.seed,
+                    look=look,
+                    pulls=t,
+                    bound=C.name,
+                    design=phase.plan.describe(),
                 )
         else:
             forecast = _pulls_to_go(sides, C, t)
@@ -206,6 +265,15 @@ def check_algorithm(algorithm: Algorithm) -> Algorithm:
     return algorithm
 
 
+def check_enumerable(problem: Problem) -> None:
+    """Raise ProblemError where going through all super-arms at every look is out of reach."""
+    if problem.decision.log_size > math.log(ENUMERABLE):
+        raise ProblemError(
+            "exhaustive search goes through all super-arms at every look, and there are "
+            f"{problem.decision.size_in_words} of them; choose saqm or icb"
+        )
+
+
 def check_choice(what: str, value: object, choices: tuple[str, ...]) -> None:
     """Raise SettingError unless `value` is one of `choices`."""
     if value not in choices:
@@ -231,7 +299,17 @@ def _pulls_to_go(sides: Sides, C: Radius, t: int) -> int | None:
 
 def _only_one(name: str, problem: Problem) -> Verdict:
     """k = n: there is one group, and nothing to measure."""
-    certificate = Certificate(problem.epsilon, problem.delta, 0, 0, "the only group", {})
+    certificate = Certificate(
+        epsilon=problem.epsilon,
+        delta=problem.delta,
+        noise=str(problem.noise),
+        sigma=problem.noise.sigma(problem.k),
+        seed=0,
+        look=0,
+        pulls=0,
+        bound="the only group",
+        design={},
+    )
     return Verdict(
         name, problem.arms, True, 0, 0, 0, math.inf, problem.epsilon, 0.0, certificate, "", 0
     )

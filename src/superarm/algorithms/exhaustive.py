@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from superarm._jit import njit
-from superarm.algorithms.base import Sides, Static, Vector, check_choice
+from superarm.algorithms.base import (
+    GEOMETRIC,
+    PAPER,
+    Sides,
+    Static,
+    Vector,
+    check_choice,
+    check_enumerable,
+)
 from superarm.confidence import Constants, Radius, ellipsoid
-from superarm.design import Uniform
-from superarm.errors import ProblemError
-from superarm.estimate import Information, rank_one, response
+from superarm.estimate import Information, rank_one
 from superarm.phase import Phase
 from superarm.problem import Problem
 from superarm.quadratic.exact import best_upper
-from superarm.schedule import Every, Geometric
+from superarm.schedule import Every
 from superarm.tally import Tally
-
-LARGEST = 10**9
-"""More super-arms than this are not enumerated at every look."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,29 +47,15 @@ class Exhaustive(Static):
     name: ClassVar[str] = "exhaustive"
     PRESETS: ClassVar[dict[str, dict[str, Any]]] = {
         "corrected": {},
-        "text": {
-            "constants": "paper",
-            "sigma": "paper",
-            "design": Uniform("2n"),
-            "schedule": Every(),
-        },
-        "experiments": {
-            "constants": "paper",
-            "sigma": "paper",
-            "design": Uniform("2n"),
-            "schedule": Geometric(1.02),
-        },
+        "text": {**PAPER, "schedule": Every()},
+        "experiments": {**PAPER, "schedule": GEOMETRIC},
     }
 
     def check_settings(self) -> None:
         check_choice("constants", self.constants, ("corrected", "paper"))
 
     def check(self, problem: Problem) -> None:
-        if problem.decision.log_size > math.log(LARGEST):
-            raise ProblemError(
-                "exhaustive enumerates all super-arms at every look, and there are "
-                f"{problem.decision.size_in_words} of them; choose saqm or icb"
-            )
+        check_enumerable(problem)
 
     def constant(self, problem: Problem, delta: float) -> Radius:
         log_size = problem.decision.log_size
@@ -90,16 +78,23 @@ class Exhaustive(Static):
         return Sides(best, float(x @ theta), problem.epsilon, C * info.norm(x), strict=True)
 
     def skip(self, problem: Problem, phase: Phase, tally: Tally, look: int, totals: Vector) -> int:
-        t = tally.pulls
-        info = phase.information(t) if t >= phase.plan.spanning else None
-        if info is None or info.reciprocal_condition < 1e-8:
+        ahead = self.ahead(problem, phase, tally, totals)
+        if ahead is None:
             return 0
-        C = self.constant(problem, phase.delta)
-        theta = problem.sign * info.solve(response(phase.plan, tally))
-        rows = phase.plan.members(phase.plan.order(t, t + len(totals)))
-        signed = problem.sign * totals
-        k, epsilon = problem.k, problem.epsilon
-        return int(_skip(info.inverse(), theta, rows, signed, t, k, epsilon, C.scale, C.offset))
+        C = ahead.constant
+        return int(
+            _skip(
+                ahead.inverse,
+                ahead.theta,
+                ahead.rows,
+                ahead.totals,
+                ahead.t,
+                problem.k,
+                problem.epsilon,
+                C.scale,
+                C.offset,
+            )
+        )
 
     def objection(self, problem: Problem) -> str:
         return ""

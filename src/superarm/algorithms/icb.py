@@ -8,13 +8,12 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from superarm._jit import njit_fast
-from superarm.algorithms.base import Sides, Static, Vector, check_choice
+from superarm.algorithms.base import GEOMETRIC, PAPER, Sides, Static, Vector, check_choice
 from superarm.confidence import Constants, Radius, ellipsoid, independent
-from superarm.design import Uniform
-from superarm.estimate import Information, rank_one, response
+from superarm.estimate import Information, rank_one
 from superarm.phase import Phase
 from superarm.problem import Problem
-from superarm.schedule import Every, Geometric
+from superarm.schedule import Every
 from superarm.tally import Tally
 
 
@@ -43,19 +42,8 @@ class ICB(Static):
     name: ClassVar[str] = "icb"
     PRESETS: ClassVar[dict[str, dict[str, Any]]] = {
         "corrected": {},
-        "text": {
-            "constants": "paper",
-            "sigma": "paper",
-            "design": Uniform("2n"),
-            "schedule": Every(),
-        },
-        "experiments": {
-            "radius": "ellipsoid",
-            "constants": "paper",
-            "sigma": "paper",
-            "design": Uniform("2n"),
-            "schedule": Geometric(1.02),
-        },
+        "text": {**PAPER, "schedule": Every()},
+        "experiments": {**PAPER, "radius": "ellipsoid", "schedule": GEOMETRIC},
     }
 
     def check_settings(self) -> None:
@@ -87,20 +75,17 @@ class ICB(Static):
         return ""
 
     def skip(self, problem: Problem, phase: Phase, tally: Tally, look: int, totals: Vector) -> int:
-        t = tally.pulls
-        info = phase.information(t) if t >= phase.plan.spanning else None
-        if info is None or info.reciprocal_condition < 1e-8:
+        ahead = self.ahead(problem, phase, tally, totals)
+        if ahead is None:
             return 0
-        C = self.constant(problem, phase.delta)
-        theta = problem.sign * info.solve(response(phase.plan, tally))
-        rows = phase.plan.members(phase.plan.order(t, t + len(totals)))
+        C = ahead.constant
         return int(
             _skip(
-                info.inverse(),
-                theta,
-                rows,
-                problem.sign * totals,
-                t,
+                ahead.inverse,
+                ahead.theta,
+                ahead.rows,
+                ahead.totals,
+                ahead.t,
                 problem.k,
                 problem.epsilon,
                 C.scale,

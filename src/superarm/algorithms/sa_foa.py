@@ -10,16 +10,15 @@ from numpy.typing import NDArray
 
 from superarm._checks import real, whole
 from superarm._jit import njit_fast
-from superarm.algorithms.base import Sides, Static, Vector, check_choice
+from superarm.algorithms.base import GEOMETRIC, PAPER, Sides, Static, Vector, check_choice
 from superarm.confidence import Constants, Radius, ellipsoid
-from superarm.design import Uniform
 from superarm.errors import SettingError
 from superarm.estimate import Information
 from superarm.phase import Phase
 from superarm.problem import Problem
 from superarm.quadratic.bounds import greatest_difference
 from superarm.quadratic.densest import peel_from
-from superarm.schedule import Every, Geometric
+from superarm.schedule import Every
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,19 +56,8 @@ class SAFOA(Static):
     name: ClassVar[str] = "sa-foa"
     PRESETS: ClassVar[dict[str, dict[str, Any]]] = {
         "corrected": {},
-        "text": {
-            "threshold": 0.5,
-            "constants": "paper",
-            "sigma": "paper",
-            "design": Uniform("2n"),
-            "schedule": Every(),
-        },
-        "experiments": {
-            "constants": "paper",
-            "sigma": "paper",
-            "design": Uniform("2n"),
-            "schedule": Geometric(1.02),
-        },
+        "text": {**PAPER, "threshold": 0.5, "schedule": Every()},
+        "experiments": {**PAPER, "schedule": GEOMETRIC},
     }
 
     def check_settings(self) -> None:

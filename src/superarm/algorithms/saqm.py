@@ -10,11 +10,18 @@ import numpy as np
 
 from superarm._checks import real
 from superarm._jit import njit_fast
-from superarm.algorithms.base import Sides, Static, Vector, check_choice
+from superarm.algorithms.base import (
+    GEOMETRIC,
+    PAPER,
+    Sides,
+    Static,
+    Vector,
+    check_choice,
+    check_enumerable,
+)
 from superarm.confidence import Constants, Radius, ellipsoid
-from superarm.design import Uniform
 from superarm.errors import SettingError
-from superarm.estimate import Information, Matrix, rank_one, response
+from superarm.estimate import Information, Matrix, rank_one
 from superarm.phase import Phase
 from superarm.problem import Problem
 from superarm.quadratic import (
@@ -26,7 +33,7 @@ from superarm.quadratic import (
     theorem_ratio,
 )
 from superarm.quadratic.densest import peel_from
-from superarm.schedule import Every, Geometric
+from superarm.schedule import Every
 from superarm.tally import Tally
 
 Alpha = Literal["certified", "spectral", "theorem"] | float
@@ -48,7 +55,8 @@ class SAQM(Static):
         How the norm of M' is turned into an upper bound on the norm of every set. "certified":
         sqrt(U), with U a computed bound, takes its place; "spectral": divide by
         sqrt(lambda_min/lambda_max); "theorem": by the square root of Theorem 1's ratio; a number:
-        by that, a guess, so that the verdict carries no certificate.
+        by that, a guess, so that the verdict carries no certificate. Where the maximum is exact
+        (k = 1, or oracle "brute-force") it is used as it is, and nothing is guessed.
     constants
         Of Proposition 1: "corrected", or "paper" as printed.
     oracle
@@ -62,20 +70,8 @@ class SAQM(Static):
     name: ClassVar[str] = "saqm"
     PRESETS: ClassVar[dict[str, dict[str, Any]]] = {
         "corrected": {},
-        "text": {
-            "alpha": "theorem",
-            "constants": "paper",
-            "sigma": "paper",
-            "design": Uniform("2n"),
-            "schedule": Every(),
-        },
-        "experiments": {
-            "alpha": 1.0,
-            "constants": "paper",
-            "sigma": "paper",
-            "design": Uniform("2n"),
-            "schedule": Geometric(1.02),
-        },
+        "text": {**PAPER, "alpha": "theorem", "schedule": Every()},
+        "experiments": {**PAPER, "alpha": 1.0, "schedule": GEOMETRIC},
     }
 
     def check_settings(self) -> None:
@@ -85,6 +81,10 @@ class SAQM(Static):
             check_choice("alpha", self.alpha, ("certified", "spectral", "theorem"))
         elif not 0 < real("alpha", self.alpha, SettingError) <= 1:
             raise SettingError(f"alpha must be in (0, 1] or a name, not {self.alpha!r}")
+
+    def check(self, problem: Problem) -> None:
+        if self.oracle == "brute-force":
+            check_enumerable(problem)
 
     def constant(self, problem: Problem, delta: float) -> Radius:
         log_size = problem.decision.log_size
@@ -102,7 +102,7 @@ class SAQM(Static):
 
     def _greatest(self, problem: Problem, info: Information) -> float:
         """Return (|M'|/alpha)^2, or the computed bound U in its place."""
-        if self.alpha == "certified" and problem.k > 1:
+        if self.alpha == "certified" and problem.k > 1 and self.oracle == "peeling":
             return _bound(info, problem.k)
 
         def maximise(W: Matrix) -> Maximum:
@@ -112,8 +112,8 @@ class SAQM(Static):
         return value * self._inflation(problem, info)
 
     def _inflation(self, problem: Problem, info: Information) -> float:
-        """Return 1/alpha^2; 1 at k = 1, where the maximum is exact."""
-        if problem.k == 1 or self.alpha == "certified":
+        """Return 1/alpha^2; 1 where the maximum is exact."""
+        if problem.k == 1 or self.alpha == "certified" or self.oracle == "brute-force":
             return 1.0
         if isinstance(self.alpha, str):
             ratio: float = info.homogeneous(spectral_ratio, "spectral_ratio")
@@ -133,30 +133,25 @@ class SAQM(Static):
         Between two looks s < t the counts grow at most by a factor g, so that A_t^-1 >= A_s^-1/g:
         bounds at s, divided by g, hold from below at t.
         """
-        t = tally.pulls
-        info = phase.information(t) if t >= phase.plan.spanning else None
-        if info is None or info.reciprocal_condition < 1e-8 or self.oracle != "peeling":
+        ahead = self.ahead(problem, phase, tally, totals) if self.oracle == "peeling" else None
+        if ahead is None:
             return 0
-        floor = _bound(info, problem.k) if self.alpha == "certified" and problem.k > 1 else 0.0
-        grows = isinstance(self.alpha, str)
-        C = self.constant(problem, phase.delta)
-        theta = problem.sign * info.solve(response(phase.plan, tally))
-        index = phase.plan.order(t, t + len(totals))
+        bounded = self.alpha == "certified" and problem.k > 1
         return int(
             _skip(
-                info.inverse(),
-                theta,
-                phase.plan.members(index),
-                problem.sign * totals,
-                index,
+                ahead.inverse,
+                ahead.theta,
+                ahead.rows,
+                ahead.totals,
+                ahead.positions,
                 tally.counts,
                 problem.k,
                 problem.epsilon,
-                C.scale,
-                C.offset,
-                self._inflation(problem, info),
-                floor,
-                grows,
+                ahead.constant.scale,
+                ahead.constant.offset,
+                self._inflation(problem, ahead.info),
+                _bound(ahead.info, problem.k) if bounded else 0.0,
+                isinstance(self.alpha, str),
             )
         )
 

@@ -131,7 +131,9 @@ def build_algorithm(name: str, preset: str, settings: dict[str, Any]) -> Static:
     chosen = {key: value for key, value in settings.items() if value is not None}
     if "support" in chosen:
         text = chosen.pop("support").strip()
-        chosen["design"] = Uniform(int(text) if text.isascii() and text.isdecimal() else text)
+        chosen["design"] = Uniform(
+            int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else text
+        )
     if "schedule" in chosen:
         chosen["schedule"] = parse_schedule(chosen["schedule"])
     if "alpha" in chosen:
@@ -154,7 +156,7 @@ def _rows(result: Replications) -> list[dict[str, Any]]:
         {
             "pulls": run.pulls,
             "answer": list(run.verdict.answer),
-            "regret": run.regret,
+            "regret": run.regret if run.verdict.answer else None,
             "certified": run.verdict.certified,
             "reason": run.verdict.reason,
             "seconds": round(run.seconds, 6),
@@ -195,7 +197,7 @@ def _table(result: Replications) -> str:
             (
                 i,
                 f"{row['pulls']:,}",
-                f"{row['regret']:.3g}",
+                "none" if row["regret"] is None else f"{row['regret']:.3g}",
                 f"{row['seconds']:.2f}",
                 answer,
                 certified,

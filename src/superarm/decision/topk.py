@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import chain, combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,8 +65,8 @@ class TopK:
 
     def enumerate(self) -> Members:
         """Return all K sets, in lexicographic order: small cases only."""
-        rows = list(combinations(range(self.n), self.k))
-        return np.array(rows, dtype=np.intp).reshape(len(rows), self.k)
+        flat = chain.from_iterable(combinations(range(self.n), self.k))
+        return np.fromiter(flat, dtype=np.intp, count=self.size * self.k).reshape(-1, self.k)
 
 
 def log_choose(n: int, k: int) -> float:

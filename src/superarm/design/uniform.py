@@ -147,6 +147,11 @@ def _index_rows(support: Iterable[Iterable[Any]]) -> tuple[tuple[int, ...], ...]
 
 def _multiple(text: str) -> int:
     factor = text.removesuffix("n")
-    if not text.endswith("n") or not (factor.isascii() and factor.isdecimal()) or int(factor) < 1:
+    if (
+        len(text) > 12
+        or not text.endswith("n")
+        or not (factor.isascii() and factor.isdecimal())
+        or int(factor) < 1
+    ):
         raise SettingError(f"support {text!r} is not 'full', a number, or a multiple such as '8n'")
     return int(factor)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -160,7 +161,7 @@ class _Driver:
         self, phase: Phase, tally: Tally, look: int, before: int, budget: int, source: _Source
     ) -> Stop:
         """Spend what is left, and end with the best answer so far, uncertified."""
-        if budget < phase.plan.spanning:
+        if budget < phase.plan.spanning and self.pulls == 0:
             raise SettingError(
                 f"max_pulls leaves {budget:,} pulls, and the first look needs "
                 f"{phase.plan.spanning:,}"
@@ -200,7 +201,9 @@ class _Source:
 
 
 def _regret(problem: Problem, means: NDArray[np.float64], verdict: Verdict) -> float:
-    """How far the answer's mean total is from the best one."""
+    """How far the answer's mean total is from the best one; infinite without an answer."""
+    if not verdict.answer:
+        return math.inf
     theta = problem.sign * means
     index = {name: i for i, name in enumerate(problem.arms)}
     chosen = [index[name] for name in verdict.answer]
