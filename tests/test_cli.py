@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import re
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -153,9 +155,31 @@ def test_the_table_says_why_a_run_is_not_certified() -> None:
 def test_names_that_need_quotes_survive_in_csv(means: Path) -> None:
     means.write_text('arm,mean\n"Ann, B.",0.9\n"O\'H ""x""",0.8\nc,0.1\n', encoding="utf-8")
     rows = list(csv.reader(called(format="csv").stdout.splitlines()))
-    assert "Ann, B." in rows[1][2]
-    assert 'O\'H "x"' in rows[1][2]
-    assert data()["runs"][0]["answer"] == ["Ann, B.", 'O\'H "x"']
+    answer = ["Ann, B.", 'O\'H "x"']
+    assert next(csv.reader([rows[1][2]], delimiter=";")) == answer
+    assert data()["runs"][0]["answer"] == answer
+
+
+def test_a_name_with_a_semicolon_stays_one_name_in_csv(means: Path) -> None:
+    means.write_text("arm,mean\nx;y,0.9\nb,0.8\nc,0.1\n", encoding="utf-8")
+    cell = next(iter(csv.DictReader(called(format="csv").stdout.splitlines())))["answer"]
+    assert cell == '"x;y";b'
+    assert next(csv.reader([cell], delimiter=";")) == ["x;y", "b"]
+
+
+def test_each_run_has_its_own_seed_and_digest() -> None:
+    found = data(support="5", replications=3)
+    assert "digest" not in found["design"]
+    assert len({run["seed"] for run in found["runs"]}) == 3
+    assert len({run["digest"] for run in found["runs"]}) > 1
+
+
+def test_a_full_disk_is_one_clear_line() -> None:
+    command = [sys.executable, "-m", "superarm", "--help"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr == "Error: the system says: No space left on device\n"
 
 
 def test_k_equal_to_n_needs_no_pull() -> None:
@@ -214,6 +238,8 @@ def test_every_preset_of_every_algorithm(algorithm: str, preset: str) -> None:
         ({"alpha": "spectral"}, "alpha", "spectral"),
         ({"alpha": "0.9"}, "alpha", 0.9),
         ({"oracle": "brute-force"}, "oracle", "brute-force"),
+        ({"oracle": "multistart"}, "oracle", "multistart"),
+        ({"bound": "sdp"}, "bound", "sdp"),
         ({"preset": "text", "constants": "corrected"}, "constants", "corrected"),
         ({"algorithm": "icb", "radius": "ellipsoid"}, "radius", "ellipsoid"),
         ({"algorithm": "sa-foa", "threshold": 0.25}, "threshold", 0.25),
@@ -333,12 +359,21 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
     ({"alpha": "1.1"}, "not 1.1"),
     ({"alpha": "nan"}, "not nan"),
     ({"alpha": "high"}, "alpha must be one of certified, spectral, theorem, not 'high'"),
-    ({"oracle": "delphi"}, "oracle must be one of peeling, brute-force, not 'delphi'"),
+    (
+        {"oracle": "delphi"},
+        "oracle must be one of peeling, fpk, swap, multistart, brute-force, exact, not 'delphi'",
+    ),
     ({"algorithm": "icb", "radius": "wide"}, "radius must be one of independent, ellipsoid"),
     ({"algorithm": "sa-foa", "threshold": 0}, "threshold must be in (0, 1], not 0.0"),
     ({"algorithm": "sa-foa", "threshold": "nan"}, "not nan"),
     ({"algorithm": "sa-foa", "draws": 0}, "draws must be a whole number >= 1, not 0"),
     ({"max_pulls": 3}, "max_pulls leaves 3 pulls, and the first look needs 4"),
+    ({"max_pulls": 10**20}, "max_pulls must not exceed 1,000,000,000,000,000,000"),
+    ({"schedule": f"planned:{10**20}"}, "a planned look must not exceed"),
+    ({"schedule": "geometric:1e308"}, "a ratio <= 100, not 1e+308"),
+    ({"replications": 10**12}, "replications must not exceed 10,000,000"),
+    ({"algorithm": "sa-foa", "draws": 10**11}, "draws must not exceed 1,000,000"),
+    ({"bound": "tight"}, "bound must be one of spectral, shift, sdp, not 'tight'"),
     ({"max_pulls": 0}, "max_pulls must be a whole number >= 1, not 0"),
     ({"max_pulls": -1}, "max_pulls must be a whole number >= 1, not -1"),
     ({"max_pulls": "1e6"}, "'1e6'"),
@@ -452,14 +487,15 @@ def test_numbers_that_overflow_in_sums_end_in_no_traceback(
     check_refused(result.exit_code, result.stdout, result.stderr, "")
 
 
-def test_a_huge_ratio_ends_in_no_traceback() -> None:
-    result = called(schedule="geometric:1e308", epsilon=0, noise="gaussian:100")
-    assert result.exit_code in (0, 2)
-    assert result.exception is None or isinstance(result.exception, SystemExit)
+def test_an_epsilon_too_small_for_a_forecast_ends_in_no_traceback(means: Path) -> None:
+    means.write_text("arm,mean\na,1\nb,1\nc,1\n", encoding="utf-8")
+    for algorithm in ("saqm", "icb", "sa-foa", "exhaustive"):
+        found = data(algorithm=algorithm, epsilon=1e-200, noise="labels", max_pulls=1000)
+        assert found["runs"][0]["certified"] is False
 
 
 OWN = {
-    "saqm": {"alpha", "oracle"},
+    "saqm": {"alpha", "oracle", "bound"},
     "sa-foa": {"threshold", "draws"},
     "icb": {"radius"},
     "exhaustive": set(),
@@ -467,6 +503,7 @@ OWN = {
 VALUES = {
     "alpha": "spectral",
     "oracle": "peeling",
+    "bound": "shift",
     "threshold": "0.5",
     "draws": "2",
     "radius": "ellipsoid",
@@ -482,6 +519,149 @@ def test_a_setting_of_another_algorithm_is_refused_by_name(algorithm: str, setti
     else:
         says = f"--{setting} is not a setting of {algorithm}"
         check_refused(result.exit_code, result.stdout, result.stderr, says)
+
+
+# ---- maximise ------------------------------------------------------------------------------------
+
+
+def maximised(*arguments: object) -> Any:
+    return CliRunner().invoke(main, ["maximise", *map(str, arguments)])
+
+
+@pytest.fixture
+def matrix(tmp_path: Path) -> Path:
+    """Four rows of a CSV, as a spreadsheet writes it; rows 0 and 3 belong together."""
+    path = tmp_path / "W.csv"
+    path.write_text("\ufeff4,0,1,2\r\n0,3,0,1\r\n1,0,2,0\r\n2,1,0,4\r\n", encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("oracle", ["peeling", "fpk", "swap", "multistart", "exact", "brute-force"])
+@pytest.mark.parametrize("bound", [None, "spectral", "shift", "sdp"])
+def test_maximise_json(matrix: Path, oracle: str, bound: str | None) -> None:
+    extra = [] if bound is None else ["--bound", bound]
+    arguments = ["--matrix", matrix, "--k", 2, "--oracle", oracle, "--format", "json"]
+    result = maximised(*arguments, *extra)
+    assert result.exit_code == 0
+    assert result.stderr in ("", "superarm: compiling its kernels, once ...\n")
+    found = json.loads(result.stdout)
+    assert set(found) == {
+        *("members", "value", "upper_bound", "ratio", "oracle", "bound", "status", "seconds")
+    }
+    assert (found["members"], found["value"], found["oracle"]) == ([0, 3], 12.0, oracle)
+    assert found["upper_bound"] >= 12
+    assert found["ratio"] == pytest.approx(12 / found["upper_bound"])
+    exact = oracle in ("exact", "brute-force")
+    assert found["status"] == ("optimal" if exact else "found")
+    assert found["bound"] == (oracle if exact else bound or "spectral")
+
+
+def test_maximise_reads_numpy_files_and_writes_tables_and_csv(matrix: Path) -> None:
+    import numpy as np
+
+    path = matrix.with_suffix(".npy")
+    np.save(path, np.loadtxt(matrix, delimiter=",", encoding="utf-8-sig"))
+    table = maximised("--matrix", path, "--k", 2, "--oracle", "exact").stdout
+    assert re.search(r"members \(rows, from 0\) +0, 3\n", table)
+    assert re.search(r"proved greatest +yes", table)
+    lines = maximised("--matrix", path, "--k", 2, "--format", "csv").stdout.splitlines()
+    row = next(csv.DictReader(lines))
+    assert (row["members"], row["value"], row["status"]) == ("0;3", "12.0", "found")
+
+
+BAD_MATRICES = [
+    ("1,2\n3,4\n", "symmetric; row 1, column 2 is 2, mirrored 3"),
+    ("1,2,3\n2,1,0\n", "square, not of shape (2, 3)"),
+    ("1,nan\nnan,1\n", "row 1, column 2 is"),
+    ("1,inf\ninf,1\n", "finite"),
+    ("1,x\nx,1\n", "W.csv, line 1: could not convert string to float: 'x'"),
+    ("1,2\n\n2\n", "W.csv, line 3: 1 cells, where line 1 has 2"),
+    ("", "W.csv: no numbers in it"),
+    ("a,b\n1,0\n0,1\n", "W.csv, line 1: could not convert"),
+]
+
+
+@pytest.mark.parametrize(("text", "says"), BAD_MATRICES, ids=lambda value: str(value)[:30])
+def test_a_matrix_that_cannot_be_is_refused(matrix: Path, text: str, says: str) -> None:
+    matrix.write_text(text, encoding="utf-8")
+    result = maximised("--matrix", matrix, "--k", 1)
+    check_refused(result.exit_code, result.stdout, result.stderr, says)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--k", 0], "k must be between 1 and the matrix's size 4, not 0"),
+        (["--k", 5], "not 5"),
+        (["--k", "two"], "'two'"),
+        ([], "'--k'"),
+        (["--k", 2, "--oracle", "delphi"], "'delphi'"),
+        (["--k", 2, "--bound", "tight"], "'tight'"),
+        (["--k", 2, "--seconds", 0], "seconds must be > 0, not 0.0"),
+        (["--k", 2, "--seconds", "nan"], "not nan"),
+        (["--k", 2, "--format", "xml"], "'xml'"),
+    ],
+    ids=str,
+)
+def test_a_mistake_in_maximise_is_refused(matrix: Path, arguments: list[Any], says: str) -> None:
+    result = maximised("--matrix", matrix, *arguments)
+    check_refused(result.exit_code, result.stdout, result.stderr, says)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("absent.npy", None),
+        ("absent.csv", None),
+        ("broken.npy", b"no numpy file"),
+        ("empty.npy", b""),
+        ("latin.csv", b"1,\xff\n"),
+        ("zeros.csv", b"\0\0\0"),
+    ],
+)
+def test_an_unreadable_matrix_is_refused(matrix: Path, name: str, content: bytes | None) -> None:
+    path = matrix.with_name(name)
+    if content is not None:
+        path.write_bytes(content)
+    result = maximised("--matrix", path, "--k", 1)
+    check_refused(result.exit_code, result.stdout, result.stderr, name)
+
+
+def test_an_objects_file_is_refused_unread(matrix: Path) -> None:
+    import numpy as np
+
+    path = matrix.with_suffix(".npy")
+    np.save(path, np.array([[print, 1], [1, print]], dtype=object), allow_pickle=True)
+    result = maximised("--matrix", path, "--k", 1)
+    check_refused(result.exit_code, result.stdout, result.stderr, "not a matrix")
+
+
+def test_ctrl_c_gives_the_best_so_far_and_exit_code_130(tmp_path: Path) -> None:
+    """A real signal to a real process, in the middle of a search that takes minutes."""
+    import numpy as np
+    from quadratics import information_inverse
+
+    superarm.maximise(information_inverse(24, 12, 5), 12, "exact")  # compiles, for both
+    path = tmp_path / "hard.npy"
+    np.save(path, information_inverse(140, 70, 5, 1))
+    command = [sys.executable, "-m", "superarm", "maximise", "--matrix", str(path), "--k", "70"]
+    process = subprocess.Popen(
+        [*command, "--oracle", "exact", "--format", "json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    with process:
+        try:
+            stdout, _ = process.communicate(timeout=6)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGINT)
+            stdout, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in stderr
+    found = json.loads(stdout)
+    assert found["status"] == "interrupted"
+    assert found["value"] < found["upper_bound"] < 1.2 * found["value"]
 
 
 # ---- help, version, start ------------------------------------------------------------------------
@@ -514,6 +694,7 @@ def test_help_lists_every_command() -> None:
     assert shown.exit_code == 0
     assert main.help is not None
     assert "simulate" in shown.stdout
+    assert "maximise" in shown.stdout
     assert shown.stdout == CliRunner().invoke(main, ["-h"]).stdout
 
 
@@ -529,7 +710,14 @@ def test_an_unknown_command_is_refused() -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--help"], ["simulate", "--help"], ["--version"], ["simulate", "--k", "2"], ["nothing"]],
+    [
+        ["--help"],
+        ["simulate", "--help"],
+        ["maximise", "--help"],
+        ["--version"],
+        ["simulate", "--k", "2"],
+        ["nothing"],
+    ],
     ids=" ".join,
 )
 def test_help_and_usage_load_no_heavy_library(arguments: list[str]) -> None:

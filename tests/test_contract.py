@@ -343,6 +343,11 @@ def test_runs_equal_the_reference_fed_the_same_totals(rule, seed):
             question(4, 2), sa.ICB(), sa.environment([0] * 4, sa.gaussian(1)), max_pulls=1e4
         ),
         lambda: sa.Weighted([(0, 1)], ["x"]),
+        lambda: sa.Weighted([(0, 1)], 1.0),
+        lambda: sa.Weighted([(0, 1)], None),
+        lambda: sa.SAQM.preset([]),
+        lambda: sa.SAQM(bound="tight"),
+        lambda: sa.SAFOA(draws=10**7),
         lambda: sa.Weighted([(0, 1), (1, 2)], [1e-310, 1.0]),
         lambda: sa.Geometric("x"),
     ],
@@ -416,3 +421,34 @@ def test_brute_force_is_exact_and_certifies():
     assert exact.pulls <= bounded.pulls
     with pytest.raises(sa.ProblemError, match="choose saqm or icb"):
         sa.SAQM(oracle="brute-force").first(question(60, 30), 1)
+
+
+def test_settings_are_kept_as_plain_numbers():
+    from decimal import Decimal
+
+    assert type(sa.SAQM(alpha=Decimal("0.9")).alpha) is float
+    assert type(sa.SAFOA(threshold=Decimal("0.5")).threshold) is float
+
+
+def test_a_tiny_delta_leaves_the_radius_finite():
+    for rule in (sa.ICB(), sa.ICB(constants="paper"), sa.SAQM(), sa.Exhaustive()):
+        problem = sa.Problem(4, 2, sa.gaussian(0.1), delta=1e-310)
+        found = sa.simulate(problem, rule, sa.environment([3, 2, 1, 0], problem.noise), rng=1)
+        assert found.verdict.done
+        assert found.pulls < 1e5
+
+
+def test_a_sharper_bound_stops_no_later_on_the_same_totals():
+    """Every bound and the exact maximum certify; the sharper, the earlier."""
+    problem = sa.Problem(16, 5, sa.gaussian(1.0), epsilon=1.0)
+    means = np.linspace(1, 0, 16)
+    plan = sa.SAQM(design=sa.Uniform("2n")).first(problem, 3).plan
+    totals = gaussian_totals(plan, means, 60_000, 3)
+    pulls = []
+    for chosen in ({}, {"bound": "shift"}, {"bound": "sdp"}, {"oracle": "exact"}):
+        rule = sa.SAQM(design=sa.Uniform("2n"), **chosen)
+        found = sa.simulate(problem, rule, sa.Recorded(totals, means), rng=3)
+        assert found.verdict.certified
+        pulls.append(found.pulls)
+    assert pulls == sorted(pulls, reverse=True)
+    assert pulls[-1] < pulls[0]

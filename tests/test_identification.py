@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import superarm
+import superarm as sa
 from superarm import (
     ICB,
     SAFOA,
@@ -506,3 +507,39 @@ def test_open_lists_what_a_look_waits_for() -> None:
     for pull in ended.ask(10):
         ended.tell(pull.id, measured(pull))
     assert ended.open == []
+
+
+def test_more_pulls_than_can_be_handed_out_are_refused_and_ask_nothing() -> None:
+    search = sa.Identification(sa.Problem(4, 2, sa.gaussian(1.0)), rng=1)
+    for size in (1_000_001, 10**14, 2**63, 10**30):
+        with pytest.raises(sa.SettingError, match="must not exceed 1,000,000"):
+            search.ask(size)
+    assert search.ask()[0].id == "1-0"
+
+
+def test_a_look_that_fails_is_taken_again_at_the_next_tell(monkeypatch: pytest.MonkeyPatch) -> None:
+    search = sa.Identification(sa.Problem(4, 2, sa.gaussian(1.0)), rng=1)
+    pulls = search.ask(6)
+
+    def broken(*args: Any) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(sa.SAQM, "look", broken)
+    for pull in pulls[:3]:
+        search.tell(pull.id, 1.0)
+    with pytest.raises(MemoryError):
+        search.tell(pulls[3].id, 1.0)
+    monkeypatch.undo()
+    assert search.verdict.pulls == 0
+    search.tell(pulls[4].id, 1.0)
+    assert search.verdict.pulls == 5
+
+
+@pytest.mark.parametrize("noise", [sa.labels(), sa.gaussian(1e-200)], ids=str)
+def test_a_forecast_out_of_range_is_none_and_jams_nothing(noise: Any) -> None:
+    problem = sa.Problem(4, 2, noise, epsilon=1e-200)
+    search = sa.Identification(problem, sa.ICB(), rng=1)
+    for pull in search.ask(30):
+        search.tell(pull.id, 1.0)
+    assert search.verdict.pulls >= 29
+    assert search.verdict.forecast is None or search.verdict.done

@@ -165,12 +165,16 @@ def test_every_looks_after_each_pull_once_the_arms_can_be_told_apart(
     assert list(islice(Every().times(plan), number)) == list(range(start, start + number))
 
 
-def test_a_huge_ratio_gives_looks_as_well() -> None:
-    plan = cyclic_plan(None)
-    times = list(islice(Geometric(1e15).times(plan), 2))
-    assert times[1] >= 5 * 10**15
-    looks = Looks(Geometric(1.7e308), plan)  # the next would come after more pulls than can be
-    assert (looks.time(1), looks.time(2)) == (5, None)
+def test_a_ratio_that_leaves_hardly_any_looks_is_refused() -> None:
+    assert list(islice(Geometric(100.0).times(cyclic_plan(None)), 3)) == [5, 500, 50_000]
+    for ratio in (100.5, 1.7e308):
+        with pytest.raises(SettingError, match="a ratio <= 100, not"):
+            Geometric(ratio)
+
+
+def test_planned_looks_beyond_any_count_are_refused() -> None:
+    with pytest.raises(SettingError, match="a planned look must not exceed 1,000,000,000,000,000,"):
+        Planned((5, 10**20))
 
 
 def test_planned_looks_are_those_and_no_others() -> None:
@@ -214,7 +218,7 @@ ascending = st.sets(st.integers(1, 10**15), min_size=1).map(lambda at: tuple(sor
 @given(
     st.one_of(
         st.just(Every()),
-        st.builds(Geometric, st.floats(1, 1e6, exclude_min=True)),
+        st.builds(Geometric, st.floats(1, 100, exclude_min=True)),
         st.builds(Planned, ascending),
     )
 )

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import superarm as sa
 from superarm import (
     NoiseError,
     Problem,
@@ -339,3 +340,11 @@ def test_impossible_scales_are_refused(value: Any) -> None:
 def test_impossible_ranges_are_refused(low: Any, high: Any) -> None:
     with pytest.raises(NoiseError):
         total(low, high)
+
+
+@pytest.mark.parametrize(
+    "build", [lambda: sa.bounded(1, independent="no"), lambda: sa.labels(shared=1)]
+)
+def test_only_true_and_false_are_statements_about_dependence(build: Any) -> None:
+    with pytest.raises(sa.NoiseError, match="must be True or False"):
+        build()

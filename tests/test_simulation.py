@@ -1,5 +1,7 @@
 """The bulk engine has the same law as one pull at a time, and the same tally when fed the same."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from scipy.stats import chi2_contingency, ks_2samp
@@ -162,11 +164,20 @@ def test_the_every_schedule_stops_where_plain_looks_would():
 
     problem = sa.Problem(6, 2, sa.gaussian(1.0), epsilon=1.0)
     world = sa.environment([1, 1, 0, 0, 0, 0.0], problem.noise)
-    for alpha in ("certified", "spectral", "theorem", 0.9):
+    for settings in (
+        {"alpha": "certified"},
+        {"alpha": "spectral"},
+        {"alpha": "theorem"},
+        {"alpha": 0.9},
+        {"alpha": 0.9, "oracle": "swap"},
+        {"alpha": 0.9, "oracle": "multistart"},
+        {"oracle": "exact"},
+        {"bound": "shift"},
+    ):
         for seed in range(3):
             fast, plain = (
                 sa.simulate(
-                    problem, kind(alpha=alpha, schedule=sa.Every()), world, rng=seed, max_pulls=3000
+                    problem, kind(**settings, schedule=sa.Every()), world, rng=seed, max_pulls=3000
                 )
                 for kind in (sa.SAQM, Plain)
             )
@@ -216,3 +227,46 @@ def test_watch_sees_every_look_taken():
     assert seen[-1] == run.verdict
     assert [v.look for v in seen] == list(range(1, run.verdict.look + 1))
     assert all(v.forecast is None or v.forecast > 0 for v in seen[:-1])
+
+
+def test_recorded_totals_must_be_possible_under_the_noise_model():
+    problem = sa.Problem(3, 2, sa.labels(), epsilon=0.9)
+    with pytest.raises(sa.TotalError, match=r"total 3\.5 is outside 0 \.\. 2"):
+        sa.simulate(problem, sa.SAQM(), sa.Recorded([3.5, 700.0, -9.0], [0.1, 0.2, 0.3]), rng=1)
+
+
+@pytest.mark.parametrize("scale", [1e-10, 1.0, 1e10])
+def test_a_wrong_answer_counts_at_any_scale(scale):
+    problem = sa.Problem(4, 1, sa.gaussian(scale))
+    world = sa.environment([0, 0, 0, 0.02 * scale], problem.noise)
+    found = sa.replicate(problem, sa.SAFOA(), world, 20, rng=1, max_pulls=40)
+    assert found.wrong == 17
+
+
+def test_an_answer_epsilon_short_of_the_best_is_not_wrong():
+    """0.9 - 0.6 is more than 0.3 by rounding alone."""
+    problem = sa.Problem(2, 1, sa.gaussian(1e-3), epsilon=0.3)
+    world = sa.environment([0.6, 0.9], problem.noise)
+    assert 0.9 - 0.6 > 0.3
+    limited = sa.simulate(problem, sa.ICB(), world, rng=1)
+    assert limited.regret == 0
+    from superarm.simulation.engine import _regret
+
+    verdict = dataclasses.replace(limited.verdict, answer=("1",))
+    assert _regret(problem, world.means, verdict) == 0.3
+
+
+def test_rounding_does_not_decide_between_equals_in_peeling():
+    """Many ties: the rounds that `skip` leaves out must be those at which a look says Go."""
+    problem = sa.Problem(4, 3, sa.labels(shared=True), epsilon=1.0, delta=0.5, direction="minimize")
+    rule = sa.SAQM(alpha=0.5890568380904879, schedule=sa.Every())
+    for seed in (18, 19, 20, 21):
+        means = np.random.default_rng(seed).random(4).round(1)
+        world = sa.environment(means, problem.noise)
+        plan = rule.first(problem, seed).plan
+        totals = world.pulls(plan, 0, 1600, np.random.default_rng(seed))
+        run = sa.simulate(problem, rule, sa.Recorded(totals, means), rng=seed)
+        search = sa.Identification(problem, rule, rng=seed)
+        for pull in search.ask(run.pulls):
+            search.tell(pull.id, totals[pull.position])
+        assert search.verdict.pulls == run.pulls

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import superarm as sa
 from superarm import (
     ICB,
     SAFOA,
@@ -413,3 +414,22 @@ def test_a_forecast_comes_true_within_a_factor() -> None:
     for verdict in halfway:
         assert verdict.forecast is not None
         assert verdict.pulls + verdict.forecast == pytest.approx(end, rel=0.3)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "nearness", "confidence"),
+    [
+        (0.5, 0.05, "within 0.5 of the best", "0.95"),
+        (0.12345649, 1e-7, "within 0.12345649 of the best", "0.9999999"),
+        (0.1, 1e-30, "within 0.1 of the best", "1 - 1e-30"),
+        (0.0, 0.1, "a best group", "0.9"),
+    ],
+)
+def test_the_sentence_claims_no_more_than_was_proved(
+    epsilon: float, delta: float, nearness: str, confidence: str
+) -> None:
+    problem = sa.Problem(3, 1, sa.gaussian(1e-3), epsilon=epsilon, delta=delta)
+    world = sa.environment([3, 2, 1], problem.noise)
+    verdict = sa.simulate(problem, sa.ICB(), world, rng=1).verdict
+    assert f"{nearness} with probability >= {confidence} (" in str(verdict)
+    assert f"probability at least {confidence}, by" in verdict._repr_html_()

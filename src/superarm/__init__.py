@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from superarm.identification import Identification, Pull
     from superarm.noise import Noise, bounded, gaussian, labels, parse_noise, total
     from superarm.problem import Problem
+    from superarm.quadratic import Maximisation, maximise
     from superarm.schedule import Every, Geometric, Planned, Schedule, parse_schedule
     from superarm.simulation import (
         Environment,
@@ -51,6 +52,7 @@ __all__ = [
     "Exhaustive",
     "Geometric",
     "Identification",
+    "Maximisation",
     "Noise",
     "NoiseError",
     "Planned",
@@ -73,6 +75,7 @@ __all__ = [
     "environment",
     "gaussian",
     "labels",
+    "maximise",
     "parse_noise",
     "parse_schedule",
     "replicate",
@@ -97,6 +100,7 @@ _HOMES = {
     "identification": ("Identification", "Pull"),
     "noise": ("Noise", "bounded", "gaussian", "labels", "parse_noise", "total"),
     "problem": ("Problem",),
+    "quadratic": ("Maximisation", "maximise"),
     "schedule": ("Every", "Geometric", "Planned", "Schedule", "parse_schedule"),
     "simulation": (
         "Environment",

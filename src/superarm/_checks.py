@@ -12,8 +12,14 @@ LARGEST = 1e100
 """Rewards, totals and scales beyond this are refused: their squares and sums could overflow."""
 
 
-def whole(what: str, value: Any, error: type[SuperarmError], least: int | None = None) -> int:
-    """Return a whole number (never a bool, text or float), not below `least`."""
+def whole(
+    what: str,
+    value: Any,
+    error: type[SuperarmError],
+    least: int | None = None,
+    most: int | None = None,
+) -> int:
+    """Return a whole number (never a bool, text or float), from `least` to `most`."""
     try:
         number = operator.index(value) if not isinstance(value, bool) else None
     except TypeError:
@@ -21,7 +27,16 @@ def whole(what: str, value: Any, error: type[SuperarmError], least: int | None =
     if number is None or (least is not None and number < least):
         lowest = "" if least is None else f" >= {least}"
         raise error(f"{what} must be a whole number{lowest}, not {value!r}")
+    if most is not None and number > most:
+        raise error(f"{what} must not exceed {most:,}; this was {number:,}")
     return number
+
+
+def flag(what: str, value: Any, error: type[SuperarmError]) -> bool:
+    """Return a bool, and take nothing else for one."""
+    if not isinstance(value, bool):
+        raise error(f"{what} must be True or False, not {value!r}")
+    return value
 
 
 def real(what: str, value: Any, error: type[SuperarmError]) -> float:

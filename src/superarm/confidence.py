@@ -53,7 +53,7 @@ def ellipsoid(sigma: float, log_size: float, delta: float, constants: Constants)
 def independent(sigma: float, n: int, delta: float, constants: Constants) -> Radius:
     """Lemma 1: |x'(theta - theta^_t)| <= C_t sum |x_i| sqrt(A_t^-1(i, i)), x in {-1, 0, 1}^n."""
     if constants == "paper":
-        offset = math.log(n / (_SUM_OF_SQUARES * delta))
+        offset = math.log(n / _SUM_OF_SQUARES) - math.log(delta)
         return Radius(math.sqrt(2) * sigma, offset, "independent (Lemma 1, as printed)")
-    offset = math.log(_SUM_OF_SQUARES * n / delta)
+    offset = math.log(_SUM_OF_SQUARES * n) - math.log(delta)
     return Radius(math.sqrt(2) * sigma, offset, "independent (Lemma 1)")

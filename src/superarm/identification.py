@@ -14,6 +14,9 @@ from superarm.seeds import Rng, seed_from
 from superarm.tally import Tally
 from superarm.verdict import LAST_LOOK_FAILED, Verdict
 
+MOST_AT_ONCE = 1_000_000
+"""More pulls than this are not handed out by one call."""
+
 
 @dataclass(frozen=True)
 class Pull:
@@ -80,7 +83,7 @@ class Identification:
 
     def ask(self, size: int = 1) -> list[Pull]:
         """Return the next `size` measurements; fewer, or none, when no more are needed."""
-        size = whole("the number of pulls to ask for", size, SettingError, least=1)
+        size = whole("the number of pulls to ask for", size, SettingError, 1, MOST_AT_ONCE)
         phase = self._phase
         if phase is None:
             return []
@@ -89,13 +92,14 @@ class Identification:
             size = min(size, phase.looks.schedule.end - start)
         index = phase.plan.order(start, start + size)
         rows = phase.plan.members(index)
-        self._order.extend(index.tolist())
-        self._asked[phase.number] = start + size
-        self._open.update(range(start, start + size))
-        return [
+        pulls = [
             Pull(f"{phase.number}-{start + i}", self.problem.names(row), phase.number, start + i)
             for i, row in enumerate(rows)
         ]
+        self._order.extend(index.tolist())
+        self._open.update(range(start, start + size))
+        self._asked[phase.number] = start + size
+        return pulls
 
     def tell(self, id: str, total: float) -> None:
         """Take the total of a pull; telling the same total again changes nothing."""
@@ -113,9 +117,9 @@ class Identification:
         self._open.discard(position)
         if position < self._needed:
             self._count(position, value)
-            self._look_while_complete()
         else:
             self._later[position] = value
+        self._look_while_complete()
 
     def _valid(self, total: float) -> float:
         value = bounded_real("a total", total, TotalError)

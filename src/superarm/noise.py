@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from superarm._checks import bounded_real
+from superarm._checks import bounded_real, flag
 from superarm.errors import NoiseError, TotalError
 
 
@@ -80,6 +80,7 @@ class Bounded(Noise):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "bound", _positive("R", self.bound))
+        flag("noise: independent", self.independent, NoiseError)
 
     def sigma(self, k: int) -> float:
         return self.bound * (math.sqrt(k) if self.independent else k)
@@ -99,6 +100,9 @@ class Labels(Noise):
     """Each arm gives 0 or 1: independent of each other, or all answering one shared question."""
 
     shared: bool = False
+
+    def __post_init__(self) -> None:
+        flag("noise: shared", self.shared, NoiseError)
 
     def sigma(self, k: int) -> float:
         return (k if self.shared else math.sqrt(k)) / 2

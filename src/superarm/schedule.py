@@ -12,7 +12,10 @@ from superarm._checks import real, whole
 from superarm.errors import SettingError
 from superarm.plan import Plan
 
-_LAST = 1e18  # no schedule goes on beyond so many pulls
+LAST = 10**18
+"""No schedule goes on beyond so many pulls."""
+
+_STEEPEST = 100  # looks further apart than this factor serve nobody
 
 
 class Schedule(ABC):
@@ -58,12 +61,14 @@ class Geometric(Schedule):
         object.__setattr__(self, "ratio", ratio)
         if not (math.isfinite(ratio) and ratio > 1):
             raise SettingError(f"a geometric schedule needs a ratio > 1, not {ratio!r}")
+        if ratio > _STEEPEST:
+            raise SettingError(f"a geometric schedule needs a ratio <= {_STEEPEST}, not {ratio!r}")
 
     def times(self, plan: Plan) -> Iterator[int]:
         t = plan.spanning
         while True:
             yield t
-            if t * self.ratio > _LAST:
+            if t * self.ratio > LAST:
                 return
             following = max(t + 1, math.ceil(t * self.ratio))
             if plan.cycle is not None and following - t >= plan.cycle:
@@ -84,7 +89,7 @@ class Planned(Schedule):
         given: Any = self.at
         if isinstance(given, str) or not isinstance(given, Iterable):
             raise SettingError(f"planned looks must be numbers of pulls, not {given!r}")
-        times = tuple(whole("a planned look", t, SettingError) for t in given)
+        times = tuple(whole("a planned look", t, SettingError, most=LAST) for t in given)
         object.__setattr__(self, "at", times)
         ascending = all(a < b for a, b in zip(self.at, self.at[1:], strict=False))
         if not self.at or self.at[0] < 1 or not ascending:

@@ -7,10 +7,13 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+_TINY = 1e-9  # below it, 1 - delta would be a row of nines
 
 LAST_LOOK_FAILED = "the last planned look did not reach the stop"
 
@@ -33,6 +36,13 @@ class Certificate:
     pulls: int
     bound: str
     design: Mapping[str, Any]
+
+    @property
+    def confidence(self) -> str:
+        """1 - delta, written out: never rounded up."""
+        if self.delta < _TINY:
+            return f"1 - {self.delta!r}"
+        return str((1 - Decimal(repr(self.delta))).normalize())
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data."""
@@ -105,9 +115,9 @@ class Verdict:
         sides = f"gap + epsilon {self.gap + self.epsilon:.4g}, radius {self.radius:.4g}"
         if self.certificate is not None:
             c = self.certificate
-            nearness = "a best group" if c.epsilon == 0 else f"within {c.epsilon:g} of the best"
+            nearness = "a best group" if c.epsilon == 0 else f"within {c.epsilon} of the best"
             return (
-                f"Stop: {who}: {nearness} with probability >= {1 - c.delta:g} ({sides}; {c.bound})."
+                f"Stop: {who}: {nearness} with probability >= {c.confidence} ({sides}; {c.bound})."
             )
         if self.done:
             return f"Stop: {who}, not certified: {self.reason} ({sides})."
@@ -143,8 +153,8 @@ class Verdict:
             "certificate": (
                 f"no: {self.reason}"
                 if self.certificate is None
-                else f"within {self.certificate.epsilon:g} of the best with probability at least "
-                f"{1 - self.certificate.delta:g}, by {self.certificate.bound}"
+                else f"within {self.certificate.epsilon} of the best with probability at least "
+                f"{self.certificate.confidence}, by {self.certificate.bound}"
             ),
             "pulls": f"{self.pulls:,} (look {self.look:,} of phase {self.phase})",
             "gap + epsilon": f"{self.gap + self.epsilon:.4g}",

@@ -125,7 +125,7 @@ class Static(Algorithm):
     @classmethod
     def preset(cls, name: str, **settings: Any) -> Self:
         """Return the algorithm as in ``text | experiments | corrected``, with changed settings."""
-        if name not in cls.PRESETS:
+        if name not in tuple(cls.PRESETS):
             raise SettingError(f"preset {name!r} is not one of {', '.join(cls.PRESETS)}")
         for setting in settings:
             check_choice("a setting", setting, tuple(cls.__dataclass_fields__))
@@ -276,7 +276,7 @@ def check_enumerable(problem: Problem) -> None:
 
 def check_choice(what: str, value: object, choices: tuple[str, ...]) -> None:
     """Raise SettingError unless `value` is one of `choices`."""
-    if value not in choices:
+    if not isinstance(value, str) or value not in choices:
         raise SettingError(f"{what} must be one of {', '.join(choices)}, not {value!r}")
 
 
@@ -286,13 +286,15 @@ def _pulls_to_go(sides: Sides, C: Radius, t: int) -> int | None:
     t' = t (radius/have)^2 (C_t'/C_t)^2, by iteration: C_t' grows so slowly that it converges.
     """
     have = sides.gap + sides.epsilon
-    if not (have > 0 and math.isfinite(sides.radius)):
+    now = C.at(t)
+    if not (have > 0 and now > 0 and math.isfinite(sides.radius)):
         return None
-    alone = t * (sides.radius / (have * C.at(t))) ** 2
+    ratio = sides.radius / have / now
+    alone = t * ratio * ratio  # products overflow to infinity, where powers raise
     total = float(t)
     for _ in range(8):
-        total = max(1.0, alone * C.at(total) ** 2)
-        if total > 1e18:
+        total = max(1.0, alone * C.at(total) * C.at(total))
+        if not total < 1e18:
             return None
     return max(1, math.ceil(total) - t)
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from superarm._checks import real, whole
+from superarm._checks import flag, real, whole
 from superarm._jit import njit_fast
 from superarm.algorithms.base import GEOMETRIC, PAPER, Sides, Static, Vector, check_choice
 from superarm.confidence import Constants, Radius, ellipsoid
@@ -62,11 +62,12 @@ class SAFOA(Static):
 
     def check_settings(self) -> None:
         check_choice("constants", self.constants, ("corrected", "paper"))
-        if not 0 < real("threshold", self.threshold, SettingError) <= 1:
+        threshold = real("threshold", self.threshold, SettingError)
+        if not 0 < threshold <= 1:
             raise SettingError(f"threshold must be in (0, 1], not {self.threshold!r}")
-        if not isinstance(self.certified, bool):
-            raise SettingError(f"certified must be True or False, not {self.certified!r}")
-        whole("draws", self.draws, SettingError, least=1)
+        object.__setattr__(self, "threshold", threshold)
+        flag("certified", self.certified, SettingError)
+        whole("draws", self.draws, SettingError, least=1, most=1_000_000)
 
     def constant(self, problem: Problem, delta: float) -> Radius:
         log_size = problem.decision.log_size

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -25,14 +26,16 @@ from superarm.estimate import Information, Matrix, rank_one
 from superarm.phase import Phase
 from superarm.problem import Problem
 from superarm.quadratic import (
+    BOUNDS,
+    Bound,
     Maximum,
     Oracle,
     quadratic_maximum,
-    spectral_bound,
     spectral_ratio,
     theorem_ratio,
 )
 from superarm.quadratic.densest import peel_from
+from superarm.quadratic.oracles import NAMES
 from superarm.schedule import Every
 from superarm.tally import Tally
 
@@ -56,16 +59,22 @@ class SAQM(Static):
         sqrt(U), with U a computed bound, takes its place; "spectral": divide by
         sqrt(lambda_min/lambda_max); "theorem": by the square root of Theorem 1's ratio; a number:
         by that, a guess, so that the verdict carries no certificate. Where the maximum is exact
-        (k = 1, or oracle "brute-force") it is used as it is, and nothing is guessed.
+        (k = 1, or oracle "exact" or "brute-force") it is used as it is, and nothing is guessed.
     constants
         Of Proposition 1: "corrected", or "paper" as printed.
     oracle
-        Densest-k-subgraph oracle: "peeling", or "brute-force" for small cases.
+        How M' is found: "peeling" (the paper's), "fpk", "swap", "multistart", "exact", or
+        "brute-force" for small cases.
+    bound
+        U of alpha = "certified": "spectral", "shift" or "sdp". A sharper one is worked out only
+        at looks where it could bring the stop; at others the radius shown rests on "spectral".
+        The same goes for an exact maximum.
     """
 
     alpha: Alpha = "certified"
     constants: Constants = "corrected"
     oracle: Oracle = "peeling"
+    bound: Bound = "spectral"
 
     name: ClassVar[str] = "saqm"
     PRESETS: ClassVar[dict[str, dict[str, Any]]] = {
@@ -76,11 +85,15 @@ class SAQM(Static):
 
     def check_settings(self) -> None:
         check_choice("constants", self.constants, ("corrected", "paper"))
-        check_choice("oracle", self.oracle, ("peeling", "brute-force"))
+        check_choice("oracle", self.oracle, NAMES)
+        check_choice("bound", self.bound, tuple(BOUNDS))
         if isinstance(self.alpha, str):
             check_choice("alpha", self.alpha, ("certified", "spectral", "theorem"))
-        elif not 0 < real("alpha", self.alpha, SettingError) <= 1:
+            return
+        alpha = real("alpha", self.alpha, SettingError)
+        if not 0 < alpha <= 1:
             raise SettingError(f"alpha must be in (0, 1] or a name, not {self.alpha!r}")
+        object.__setattr__(self, "alpha", alpha)
 
     def check(self, problem: Problem) -> None:
         if self.oracle == "brute-force":
@@ -97,23 +110,61 @@ class SAQM(Static):
         gap = float(theta[best].sum() - theta[second].sum())
         chi = np.zeros(problem.n)
         chi[best] = 1.0
-        radius = C * (info.norm(chi) + math.sqrt(self._greatest(problem, info)))
-        return Sides(best, gap, problem.epsilon, radius)
+        own = info.norm(chi)
 
-    def _greatest(self, problem: Problem, info: Information) -> float:
-        """Return (|M'|/alpha)^2, or the computed bound U in its place."""
-        if self.alpha == "certified" and problem.k > 1 and self.oracle == "peeling":
-            return _bound(info, problem.k)
+        def could_stop(square: float) -> bool:
+            return gap + problem.epsilon >= C * (own + math.sqrt(square)) * (1 - 1e-9)
+
+        return Sides(
+            best, gap, problem.epsilon, C * (own + math.sqrt(self._far(problem, info, could_stop)))
+        )
+
+    def _far(
+        self, problem: Problem, info: Information, could_stop: Callable[[float], bool]
+    ) -> float:
+        """Return (|M'|/alpha)^2, or what is in its place: the maximum itself, or the bound U.
+
+        `could_stop` says whether such a square would bring the stop. What takes long is worked out
+        only if the square of a set, which is never above the maximum, would.
+        """
+        sharp = self._exact or (self.alpha == "certified" and self.bound != "spectral")
+        if problem.k > 1 and sharp:
+            if not could_stop(self._maximum(problem, info, "peeling").value):
+                return self._upper(problem, info, "spectral")
+            if not self._exact:
+                return self._upper(problem, info, self.bound)
+            found = self._maximum(problem, info, self.oracle)
+            return found.value if found.bound == math.inf else found.bound
+        if problem.k > 1 and self.alpha == "certified":
+            return self._upper(problem, info, "spectral")
+        oracle: Oracle = "peeling" if problem.k == 1 else self.oracle
+        return self._maximum(problem, info, oracle).value * self._inflation(problem, info)
+
+    @property
+    def _exact(self) -> bool:
+        return self.oracle in ("exact", "brute-force")
+
+    def _maximum(self, problem: Problem, info: Information, oracle: Oracle) -> Maximum:
+        """Return what an oracle finds for A_t^-1, and its bound."""
 
         def maximise(W: Matrix) -> Maximum:
-            return quadratic_maximum(W, problem.k, self.oracle)
+            return quadratic_maximum(W, problem.k, oracle)
 
-        value: float = info.homogeneous(maximise, (self.oracle, "maximum")).value / info.scale
-        return value * self._inflation(problem, info)
+        found: Maximum = info.homogeneous(maximise, (oracle, "maximum"))
+        return Maximum(found.members, found.value / info.scale, found.bound / info.scale)
+
+    def _upper(self, problem: Problem, info: Information, bound: Bound) -> float:
+        """U >= max x'A_t^-1 x over size-k sets."""
+
+        def limit(W: Matrix) -> float:
+            return BOUNDS[bound](W, problem.k)
+
+        base: float = info.homogeneous(limit, (bound, "bound"))
+        return base / info.scale
 
     def _inflation(self, problem: Problem, info: Information) -> float:
         """Return 1/alpha^2; 1 where the maximum is exact."""
-        if problem.k == 1 or self.alpha == "certified" or self.oracle == "brute-force":
+        if problem.k == 1 or self.alpha == "certified" or self._exact:
             return 1.0
         if isinstance(self.alpha, str):
             ratio: float = info.homogeneous(spectral_ratio, "spectral_ratio")
@@ -123,7 +174,7 @@ class SAQM(Static):
         return 1.0 / self.alpha**2
 
     def objection(self, problem: Problem) -> str:
-        if isinstance(self.alpha, str) or problem.k == 1 or self.oracle == "brute-force":
+        if isinstance(self.alpha, str) or problem.k == 1 or self._exact:
             return ""
         return f"alpha = {self.alpha:g} is assumed, not proved (heuristic)"
 
@@ -131,12 +182,13 @@ class SAQM(Static):
         """Go through rounds with rank-one updates while the rule certainly fails.
 
         Between two looks s < t the counts grow at most by a factor g, so that A_t^-1 >= A_s^-1/g:
-        bounds at s, divided by g, hold from below at t.
+        bounds at s, divided by g, hold from below at t. Every oracle but "fpk" finds at least what
+        peeling finds, and no bound is below it.
         """
-        ahead = self.ahead(problem, phase, tally, totals) if self.oracle == "peeling" else None
+        ahead = self.ahead(problem, phase, tally, totals) if self.oracle != "fpk" else None
         if ahead is None:
             return 0
-        bounded = self.alpha == "certified" and problem.k > 1
+        spectral = self.alpha == "certified" and self.bound == "spectral" and not self._exact
         return int(
             _skip(
                 ahead.inverse,
@@ -150,16 +202,10 @@ class SAQM(Static):
                 ahead.constant.scale,
                 ahead.constant.offset,
                 self._inflation(problem, ahead.info),
-                _bound(ahead.info, problem.k) if bounded else 0.0,
+                self._upper(problem, ahead.info, "spectral") if spectral and problem.k > 1 else 0.0,
                 isinstance(self.alpha, str),
             )
         )
-
-
-def _bound(info: Information, k: int) -> float:
-    """U >= max x'A^-1 x over size-k sets."""
-    base: float = info.homogeneous(lambda W: spectral_bound(W, k), "spectral_bound")
-    return base / info.scale
 
 
 @njit_fast

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from superarm.cli.maximise import maximise
 from superarm.cli.simulate import simulate
 from superarm.errors import SuperarmError
 
@@ -16,7 +17,14 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 class _Friendly(click.Group):
-    """Turns our errors into one line on stderr and exit code 2."""
+    """Turns our errors into one line on stderr and exit code 2; a full disk, say, into 1."""
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return super().main(*args, **kwargs)
+        except OSError as error:
+            click.echo(f"Error: the system says: {error.strerror or error}", err=True)
+            sys.exit(1)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -35,3 +43,4 @@ def main() -> None:
 
 
 main.add_command(simulate)
+main.add_command(maximise)

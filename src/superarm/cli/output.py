@@ -18,6 +18,13 @@ def as_csv(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     return text.getvalue().rstrip("\n")
 
 
+def as_cell(names: Sequence[str]) -> str:
+    """Return names as one cell, with semicolons between them; a name that has one is quoted."""
+    text = io.StringIO()
+    csv.writer(text, delimiter=";", lineterminator="").writerow(names)
+    return text.getvalue()
+
+
 def as_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """Return rows as aligned columns: numbers to the right, text to the left."""
     cells = [[str(cell) for cell in row] for row in rows]

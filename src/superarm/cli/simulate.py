@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from superarm.cli.output import as_csv, as_table
+from superarm.cli.output import as_cell, as_csv, as_table
 from superarm.errors import SettingError
 
 if TYPE_CHECKING:
@@ -58,7 +58,8 @@ ALGORITHMS = ("saqm", "sa-foa", "icb", "exhaustive")
 @click.option("--sigma", help="noise: as the noise model says; paper: kR.")
 @click.option("--constants", help="corrected, or paper: as printed.")
 @click.option("--alpha", help="saqm: certified, spectral, theorem or a number (a guess).")
-@click.option("--oracle", help="saqm: peeling or brute-force.")
+@click.option("--oracle", help="saqm: peeling, fpk, swap, multistart, exact or brute-force.")
+@click.option("--bound", help="saqm: spectral, shift or sdp; for alpha certified.")
 @click.option("--radius", help="icb: independent or ellipsoid.")
 @click.option("--threshold", type=float, help="sa-foa: share of epsilon at which it stops.")
 @click.option("--draws", type=int, help="sa-foa: l; l*n super-arms are drawn at a look.")
@@ -158,6 +159,8 @@ def _rows(result: Replications) -> list[dict[str, Any]]:
             "answer": list(run.verdict.answer),
             "regret": run.regret if run.verdict.answer else None,
             "certified": run.verdict.certified,
+            "seed": run.seed,
+            "digest": run.verdict.design.get("digest"),
             "reason": run.verdict.reason,
             "seconds": round(run.seconds, 6),
         }
@@ -171,7 +174,7 @@ def _json(result: Replications) -> str:
             "algorithm": result.algorithm.name,
             "settings": result.algorithm.settings(),
             "problem": result.problem.to_dict(),
-            "design": dict(result.runs[0].verdict.design),
+            "design": _design(result),
             "runs": _rows(result),
             "pulls_mean": result.pulls_mean,
             "wrong": result.wrong,
@@ -180,9 +183,16 @@ def _json(result: Replications) -> str:
     )
 
 
+def _design(result: Replications) -> dict[str, Any]:
+    """Return what all runs have in common: a random support has another digest in each."""
+    design = dict(result.runs[0].verdict.design)
+    design.pop("digest", None)
+    return design
+
+
 def _csv(result: Replications) -> str:
     rows = [
-        (i, row["pulls"], ";".join(row["answer"]), row["regret"], row["certified"], row["seconds"])
+        (i, row["pulls"], as_cell(row["answer"]), row["regret"], row["certified"], row["seconds"])
         for i, row in enumerate(_rows(result), 1)
     ]
     return as_csv(("run", "pulls", "answer", "regret", "certified", "seconds"), rows)
@@ -208,8 +218,8 @@ def _table(result: Replications) -> str:
         f"{design['kind']} on {design['support']:,} super-arms" if design else "nothing to measure"
     )
     head = (
-        f"{result.algorithm.name}: best {problem.k} of {problem.n}, epsilon {problem.epsilon:g}, "
-        f"delta {problem.delta:g}, noise {problem.noise}; design: {where}"
+        f"{result.algorithm.name}: best {problem.k} of {problem.n}, epsilon {problem.epsilon}, "
+        f"delta {problem.delta}, noise {problem.noise}; design: {where}"
     )
     table = as_table(("run", "pulls", "regret", "seconds", "answer", "certified"), rows)
     foot = (

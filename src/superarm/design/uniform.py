@@ -89,7 +89,10 @@ class Weighted(Design):
 
     def __init__(self, support: Sequence[Sequence[int]], proportions: Sequence[float]) -> None:
         object.__setattr__(self, "support", _index_rows(support))
-        shares = tuple(real("a proportion", share, SettingError) for share in proportions)
+        given: Any = proportions
+        if isinstance(given, str) or not isinstance(given, Iterable):
+            raise SettingError(f"proportions must be a list of numbers, not {given!r}")
+        shares = tuple(real("a proportion", share, SettingError) for share in given)
         object.__setattr__(self, "proportions", shares)
         weights = np.array(self.proportions)
         if len(weights) != len(self.support):

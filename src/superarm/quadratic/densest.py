@@ -48,14 +48,17 @@ def peel_from(weights, vertex, degree, k):  # type: ignore[no-untyped-def]
     """Peel, given (and using up) each vertex's sum of weights[i, j] over j != i: O(n (n - k))."""
     n = len(vertex)
     all_vertices = vertex.sum()
+    most = 0.0
     for i in range(n):
         degree[i] += (n - 2) * vertex[i] + all_vertices
+        most = max(most, abs(degree[i]))
+    tie = 1e-10 * most  # rounding must not decide between equals
     for _ in range(n - k):
         least = np.inf
         for i in range(n):
             least = min(least, degree[i])
         v = 0
-        while degree[v] != least:
+        while degree[v] > least + tie:
             v += 1
         lost = vertex[v]
         for j in range(n):

@@ -1,43 +1,44 @@
-"""Algorithm 1: quadratic maximisation through a densest-k-subgraph oracle, and its guarantees."""
+"""Algorithm 1: quadratic maximisation as a densest-k-subgraph problem, and what that guarantees."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from superarm.errors import SettingError
+from superarm.errors import ProblemError
 from superarm.quadratic.densest import peel, peeling_guarantee
-from superarm.quadratic.exact import brute_force
+from superarm.quadratic.fpk import feige_peleg_kortsarz
 
 Matrix = NDArray[np.float64]
-Oracle = Literal["peeling", "brute-force"]
+Members = NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class Maximum:
-    """A size-k set and its value x'Wx."""
+def edge_weights(W: Matrix) -> Matrix:
+    """w~_ij = w_ij + w_ii + w_jj (Algorithm 1, line 3), and 0 on the diagonal.
 
-    members: NDArray[np.int64]
-    value: float
-
-
-def quadratic_maximum(W: Matrix, k: int, oracle: Oracle = "peeling") -> Maximum:
-    """Maximise x'Wx over size-k sets, approximately for "peeling" (Algorithm 1).
-
-    The graph has edge weights w~_ij = w_ij + w_ii + w_jj. k = 1 is the exact diagonal maximum.
+    A subgraph weighs x'Wx + (2k - 3) sum of its w_ii, halved. For W that is not positive
+    semi-definite all weights are raised by the same number, where that is needed to have none
+    below 0; this ranks subgraphs of k vertices as before.
     """
-    if k == 1:
-        members = np.array([np.argmax(np.diagonal(W))])
-    elif oracle == "peeling":
-        members = peel(W, np.ascontiguousarray(np.diagonal(W)), k)
-    elif oracle == "brute-force":
-        members = brute_force(W, k)
-    else:
-        raise SettingError(f"oracle must be 'peeling' or 'brute-force', not {oracle!r}")
-    return Maximum(members, float(W[np.ix_(members, members)].sum()))
+    diagonal = np.diagonal(W)
+    weights = W + diagonal[:, None] + diagonal[None, :]
+    np.fill_diagonal(weights, 0.0)
+    least = float(weights.min())
+    if least < 0:
+        weights -= least
+        np.fill_diagonal(weights, 0.0)
+    return weights
+
+
+def by_peeling(W: Matrix, k: int) -> Members:
+    """Algorithm 1 with greedy peeling, without writing the graph down: O(n^2)."""
+    members: Members = peel(W, np.ascontiguousarray(np.diagonal(W)), k)
+    return members
+
+
+def by_fpk(W: Matrix, k: int) -> Members:
+    """Algorithm 1 with the procedures of Feige, Peleg and Kortsarz, the best by x'Wx: O(n^3)."""
+    return feige_peleg_kortsarz(edge_weights(W), k)
 
 
 def theorem_ratio(n: int, k: int, spectral: float) -> float:
@@ -51,6 +52,15 @@ def theorem_ratio(n: int, k: int, spectral: float) -> float:
 
 
 def spectral_ratio(W: Matrix) -> float:
-    """lambda_min/lambda_max: every size-k set has at least this share of the optimum."""
+    """lambda_min/lambda_max: every size-k set has at least this share of the optimum.
+
+    W must be positive semi-definite (up to rounding).
+    """
     values = np.linalg.eigvalsh(W)
-    return float(max(values[0], 0.0) / values[-1])
+    low, high = float(values[0]), float(values[-1])
+    if low < -1e-9 * max(abs(low), abs(high)):
+        raise ProblemError(
+            "the ratio needs a matrix that is positive semi-definite; "
+            f"the least eigenvalue of this one is {low:g}"
+        )
+    return max(low, 0.0) / high if high > 0 else 1.0

@@ -17,13 +17,31 @@ SMALL = 256
 """Up to this size these kernels are used, beyond it LAPACK's eigenvalues."""
 
 
-def sphere_maximum(B: NDArray[np.float64], g: NDArray[np.float64], r2: float) -> float:
-    """Return the maximum over the sphere of radius sqrt(r2), rounding apart: O(n^3)."""
+def sphere_maximum(
+    B: NDArray[np.float64], g: NDArray[np.float64], r2: float
+) -> tuple[float, float]:
+    """Return the maximum over the sphere of radius sqrt(r2), and its mu, rounding apart: O(n^3)."""
     if len(B) > SMALL:
         values, vectors = np.linalg.eigh(B)
-        return float(_least_dual(values, np.zeros(len(B) - 1), vectors.T @ g, r2))
-    diagonal, beside, turned = _tridiagonal(B.copy(), g.copy())
-    return float(_least_dual(diagonal, beside, turned, r2))
+        least, mu = _least_dual(values, np.zeros(len(B) - 1), vectors.T @ g, r2)
+    else:
+        diagonal, beside, turned = _tridiagonal(B.copy(), g.copy())
+        least, mu = _least_dual(diagonal, beside, turned, r2)
+    return float(least), float(mu)
+
+
+def centred(W: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return PWP, P the projection onto vectors orthogonal to 1."""
+    rows = W.mean(axis=1)
+    both: NDArray[np.float64] = W - rows[:, None] - rows[None, :] + rows.mean()
+    return (both + both.T) / 2
+
+
+def differences(n: int) -> NDArray[np.float64]:
+    """Return an orthonormal basis of the vectors orthogonal to 1, in columns (a reflection's)."""
+    v = np.full(n, 1 / np.sqrt(n))
+    v[0] += 1.0
+    return (np.eye(n) - np.outer(v, v) * (2 / (v @ v)))[:, 1:]
 
 
 @njit_fast
@@ -67,7 +85,7 @@ def _tridiagonal(B, g):  # type: ignore[no-untyped-def]
 
 @njit
 def _least_dual(diagonal, beside, g, r2):  # type: ignore[no-untyped-def]
-    """Least of mu r^2 + g'(mu - T)^-1 g over the mu that bisection on its slope meets."""
+    """Least mu r^2 + g'(mu - T)^-1 g over the mu that bisection on its slope meets, and its mu."""
     n = len(diagonal)
     x = np.empty(n)
     low = diagonal.max()
@@ -77,6 +95,7 @@ def _least_dual(diagonal, beside, g, r2):  # type: ignore[no-untyped-def]
         high = max(high, diagonal[i] + reach)
     high += np.sqrt((g**2).sum() / r2) + 1e-14 * np.abs(diagonal).max() + 1e-100
     least = np.inf
+    taken = high
     for _ in range(80):
         mu = high if least == np.inf else (low + high) / 2
         if not _solve(diagonal, beside, g, mu, x):
@@ -84,14 +103,15 @@ def _least_dual(diagonal, beside, g, r2):  # type: ignore[no-untyped-def]
                 high += 1e-10 * abs(high)
             low = mu
             continue
-        least = min(least, mu * r2 + (g * x).sum())
+        if mu * r2 + (g * x).sum() < least:
+            least, taken = mu * r2 + (g * x).sum(), mu
         if (x**2).sum() > r2:
             low = mu
         else:
             high = mu
         if high - low <= 1e-15 * max(abs(high), abs(low)):
             break
-    return least
+    return least, taken
 
 
 @njit

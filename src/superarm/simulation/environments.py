@@ -17,6 +17,7 @@ from superarm._jit import njit
 from superarm.errors import NoiseError, SuperarmError, TotalError
 from superarm.noise import Bounded, Gaussian, Labels, Noise, Total
 from superarm.plan import Plan
+from superarm.problem import Problem
 from superarm.tally import Tally
 
 Vector = NDArray[np.float64]
@@ -29,6 +30,9 @@ class Environment(ABC):
     means: Vector
     length: int | None = None
     """How many totals there are, where they are not made without end."""
+
+    def check(self, problem: Problem) -> None:  # noqa: B027 - most sources have nothing to check
+        """Raise TotalError for totals that the problem's noise model excludes."""
 
     @abstractmethod
     def pulls(self, plan: Plan, start: int, stop: int, rng: np.random.Generator) -> Vector:
@@ -145,6 +149,10 @@ class Recorded(Environment):
         self.totals = _numbers("totals", totals, TotalError)
         self.means = _numbers("means", means, NoiseError)
         self.length = len(self.totals)
+
+    def check(self, problem: Problem) -> None:
+        for total in self.totals.tolist():
+            problem.noise.check_total(total, problem.k)
 
     def pulls(self, plan: Plan, start: int, stop: int, rng: np.random.Generator) -> Vector:
         return self.totals[start:stop]

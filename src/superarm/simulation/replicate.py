@@ -59,8 +59,8 @@ def replicate(
 
     `progress` is called after each run. Run i gets the i-th seed of one sequence, whoever runs it.
     """
-    for what, value in (("replications", replications), ("workers", workers)):
-        whole(what, value, SettingError, least=1)
+    whole("replications", replications, SettingError, least=1, most=10_000_000)
+    whole("workers", workers, SettingError, least=1)
     seeds = np.random.SeedSequence(seed_from(rng)).generate_state(replications, np.uint64)
     one = partial(_one, problem, algorithm, environment, max_pulls)
     runs = []
