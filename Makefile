@@ -52,7 +52,8 @@ lint: $(DEV) ## ruff and mypy
 	@$(BIN)/mypy --no-error-summary
 
 lock: $(DEV) ## write requirements/*.txt anew from pyproject.toml (LOCKFLAGS=--upgrade: newest versions)
-	@$(LOCK) $(LOCKFLAGS) --extra plot --group dev --output-file requirements/dev.txt pyproject.toml
+	@$(LOCK) $(LOCKFLAGS) --extra dask --extra plot --extra study --group dev \
+		--output-file requirements/dev.txt pyproject.toml
 	@$(LOCK) $(LOCKFLAGS) --extra plot --group build --constraints requirements/dev.txt \
 		--output-file requirements/demo.txt pyproject.toml
 	@if grep -n '://' requirements/*.txt; then echo "make lock: an address got into a lock" >&2; exit 1; fi

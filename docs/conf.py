@@ -1,10 +1,11 @@
 """How the documentation is built: strictly, and into pages that load nothing from elsewhere."""
 
 import re
+from collections.abc import Iterator
 from importlib.metadata import version as version_of
 from pathlib import Path
 
-from click import Context
+from click import Command, Context, Group, Option
 from docutils import nodes
 from docutils.utils.math import MathError
 from docutils.utils.math.latex2mathml import tex2mathml
@@ -100,13 +101,24 @@ def check_public_names(app: Sphinx, env: BuildEnvironment) -> None:
             logger.warning("superarm.%s is public, but reference/api.md does not list it", name)
 
 
+def commands(name: str, group: Group) -> Iterator[tuple[tuple[str, ...], Command]]:
+    """Yield every command below a group, by the words that call it."""
+    for word, command in group.commands.items():
+        if isinstance(command, Group):
+            for path, inner in commands(word, command):
+                yield (name, *path), inner
+        else:
+            yield (name, word), command
+
+
 def check_options(app: Sphinx, env: BuildEnvironment) -> None:
     """Warn of every option of a command that the reference forgets, or that there is no more."""
     described = set(env.domains.standard_domain.progoptions)
     existing = {
-        (f"superarm-{name}", flag)
-        for name, command in main.commands.items()
+        ("-".join(path), flag)
+        for path, command in commands("superarm", main)
         for parameter in command.get_params(Context(command))
+        if isinstance(parameter, Option)
         for flag in parameter.opts
     }
     for program, option in sorted(existing ^ described):

@@ -48,6 +48,31 @@ KINDS = {
     ),
 }
 
+K33 = [(f"l{i}", f"r{j}") for i in range(3) for j in range(3)]
+K4 = [(u, v) for u in range(4) for v in range(u + 1, 4)]
+
+
+def _class(decision, epsilon, direction="minimize"):
+    return sa.Problem(
+        decision.n, decision, sa.gaussian(1.0), epsilon=epsilon, delta=DELTA, direction=direction
+    )
+
+
+CLASSES = {
+    # as above, one answer is hardly worse than epsilon; the edges are those of a complete graph
+    "spanning trees": Kind(_class(sa.SpanningTrees(K4), 1.5), (0.0, 0.0, 0.0, 1.501, 1.501, 1.501)),
+    # the direct edge against ways of two and three edges
+    "paths": Kind(_class(sa.Paths(K4, 0, 3), 1.5), (0.5, 0.5, 2.502, 0.5, 0.501, 0.5)),
+    "paths, both ways": Kind(
+        _class(sa.Paths(K4, 0, 3, directed=False), 1.5), (0.5, 0.5, 2.502, 0.5, 0.501, 0.5)
+    ),
+    "matchings": Kind(
+        _class(sa.Matchings(K33), 1.5, "maximize"),
+        (0.501, 0.0, 0.0, 0.0, 0.5, 0.0, 0.0, 0.0, 0.5),
+    ),
+}
+"""Other decision classes than the best k of n."""
+
 RULES = {
     "saqm": sa.SAQM(),
     "icb": sa.ICB(),
@@ -97,4 +122,4 @@ def replace_delta(problem, delta):
     return sa.Problem(problem.arms, problem.k, problem.noise, epsilon=problem.epsilon, delta=delta)
 
 
-__all__ = ["KINDS", "RULES", "Hunt", "Kind", "hunt"]
+__all__ = ["CLASSES", "KINDS", "RULES", "Hunt", "Kind", "hunt"]

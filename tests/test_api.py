@@ -151,7 +151,8 @@ def test_errors_are_one_tree_of_value_errors(error: type[Exception]) -> None:
 
 def test_the_docstring_lists_every_error_and_no_other() -> None:
     assert errors.__doc__ is not None
-    listed = re.findall(r"^ *(?:[├└]── )?(\w+Error)\b(?= )", errors.__doc__, flags=re.MULTILINE)
+    line = r"^ *(?:│ +)?(?:[├└]── )?(\w+Error)\b(?= )"
+    listed = re.findall(line, errors.__doc__, flags=re.MULTILINE)
     assert sorted(listed) == sorted(error.__name__ for error in ERRORS)
     assert len(re.findall("[├└]── ", errors.__doc__)) == len(ERRORS) - 1
 

@@ -309,7 +309,7 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
     ({"k": -1}, "not -1"),
     ({"k": 2.5}, "'2.5' is not a valid integer"),
     ({"k": "two"}, "'two' is not a valid integer"),
-    ({"k": None}, "'--k'"),
+    ({"k": None}, "either --k, or --class"),
     ({"epsilon": -0.1}, "epsilon must be a finite number >= 0, not -0.1"),
     ({"epsilon": "nan"}, "not nan"),
     ({"epsilon": "inf"}, "not inf"),
@@ -420,7 +420,7 @@ def test_a_mistake_in_a_process_of_its_own(options: dict[str, str], says: str) -
         ("arm,mean\n", "no arms in it"),
         ("a,0.9\nb,0.8\n", "means.csv, line 1: the header must be arm,mean"),
         ("arm;mean\na;0.9\n", "line 1: the header"),
-        ("arm,mean,sd\na,0.9,1\n", "line 1: the header"),
+        ("arm,mean,mean\na,0.9,1\n", "line 1: each column needs a name of its own"),
         ("\narm,score\na,1\n", "line 2: the header"),
         ("arm,mean\na,0.9\nb\n", "line 3: expected arm,mean, found 1 cell"),
         ("arm,mean\na,0.9,7\n", "line 2: expected arm,mean, found 3 cell"),
@@ -686,7 +686,9 @@ def test_every_command_and_option_has_a_help_text(name: str, command: click.Comm
     shown = CliRunner().invoke(main, [*name.split(), "--help"])
     assert shown.exit_code == 0
     for parameter in command.params:
-        assert parameter.opts[0] in shown.stdout
+        argument = isinstance(parameter, click.Argument)
+        shown_as = parameter.human_readable_name if argument else parameter.opts[0]
+        assert shown_as in shown.stdout
 
 
 def test_help_lists_every_command() -> None:

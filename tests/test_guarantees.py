@@ -1,7 +1,7 @@
 """Certified answers are wrong at most as often as delta says; a halved radius would be caught."""
 
 import pytest
-from guarantees import KINDS, RULES, hunt
+from guarantees import CLASSES, KINDS, RULES, hunt
 from support import with_halved_radius
 
 RUNS = 500
@@ -14,6 +14,14 @@ def test_wrong_at_most_delta(rule, kind):
     assert found.stopped >= 0.8 * RUNS  # the others met the limit of pulls
     assert found.holds
     assert found.wrong <= kind.problem.delta * RUNS
+
+
+@pytest.mark.parametrize("kind", CLASSES.values(), ids=CLASSES)
+def test_icb_is_wrong_at_most_delta_on_other_classes(kind):
+    found = hunt(RULES["icb"], kind, 300)
+    assert found.stopped == 300
+    assert found.holds
+    assert found.wrong <= kind.problem.delta * 300
 
 
 def test_a_halved_radius_is_caught():

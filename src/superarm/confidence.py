@@ -1,11 +1,12 @@
 r"""Confidence radii of the paper: Proposition 1 (ellipsoid) and Lemma 1 (independent).
 
-Both have the form C_t = scale * sqrt(2 log t + offset), and hold for all rounds t at once, so that
-any schedule of looks is covered.
+Both have the form C_t = scale * sqrt(slope * log t + offset). With slope = 2 they hold for all
+rounds t at once, so that any schedule of looks is covered.
 
 With ``constants="corrected"`` a look at t may err with probability delta_t = 6 delta/(pi^2 t^2),
 which sums to delta, shared by N one-sided events: scale = sqrt(2) sigma,
-offset = log(pi^2 N / (6 delta)).
+offset = log(pi^2 N / (6 delta)). Where only J looks are planned, each may err with probability
+delta/J instead: slope = 0, offset = log(J N / delta).
 
 - *ellipsoid*: N = K. For a rule that compares bounds of single super-arms (SAQM), the lower side
   for each M other than M*, the upper side for M* alone. For a rule that compares differences with
@@ -30,30 +31,49 @@ _SUM_OF_SQUARES = math.pi**2 / 6  # sum over t >= 1 of 1/t^2
 
 @dataclass(frozen=True)
 class Radius:
-    """C_t = scale * sqrt(2 log t + offset), and which statement it comes from."""
+    """C_t = scale * sqrt(slope log t + offset), and which statement it comes from."""
 
     scale: float
     offset: float
     name: str
+    slope: float = 2.0
 
     def at(self, t: float) -> float:
         """Return C_t."""
-        return self.scale * math.sqrt(max(0.0, 2 * math.log(t) + self.offset))
+        return self.scale * math.sqrt(max(0.0, self.slope * math.log(t) + self.offset))
 
 
-def ellipsoid(sigma: float, log_size: float, delta: float, constants: Constants) -> Radius:
-    """Proposition 1: |x'(theta - theta^_t)| <= C_t |x|_{A_t^-1} for K fixed directions x."""
+def ellipsoid(
+    sigma: float, log_size: float, delta: float, constants: Constants, looks: int | None = None
+) -> Radius:
+    """Proposition 1: |x'(theta - theta^_t)| <= C_t |x|_{A_t^-1} for K fixed directions x.
+
+    `looks` is the number of planned looks, None for any number of them.
+    """
+    name = "ellipsoid (Proposition 1)"
     if constants == "paper":
         offset = math.log(1 / _SUM_OF_SQUARES) + log_size - math.log(delta)
-        return Radius(2 * math.sqrt(2) * sigma, offset, "ellipsoid (Proposition 1, as printed)")
-    offset = math.log(_SUM_OF_SQUARES) + log_size - math.log(delta)
-    return Radius(math.sqrt(2) * sigma, offset, "ellipsoid (Proposition 1)")
+        return Radius(2 * math.sqrt(2) * sigma, offset, _as_printed(name))
+    return _shared(math.sqrt(2) * sigma, log_size - math.log(delta), name, looks)
 
 
-def independent(sigma: float, n: int, delta: float, constants: Constants) -> Radius:
+def independent(
+    sigma: float, n: int, delta: float, constants: Constants, looks: int | None = None
+) -> Radius:
     """Lemma 1: |x'(theta - theta^_t)| <= C_t sum |x_i| sqrt(A_t^-1(i, i)), x in {-1, 0, 1}^n."""
+    name = "independent (Lemma 1)"
     if constants == "paper":
         offset = math.log(n / _SUM_OF_SQUARES) - math.log(delta)
-        return Radius(math.sqrt(2) * sigma, offset, "independent (Lemma 1, as printed)")
-    offset = math.log(_SUM_OF_SQUARES * n) - math.log(delta)
-    return Radius(math.sqrt(2) * sigma, offset, "independent (Lemma 1)")
+        return Radius(math.sqrt(2) * sigma, offset, _as_printed(name))
+    return _shared(math.sqrt(2) * sigma, math.log(n) - math.log(delta), name, looks)
+
+
+def _shared(scale: float, log_events: float, name: str, looks: int | None) -> Radius:
+    """Share delta among looks: by 6/(pi^2 t^2), or equally among those that are planned."""
+    if looks is None:
+        return Radius(scale, math.log(_SUM_OF_SQUARES) + log_events, name)
+    return Radius(scale, math.log(looks) + log_events, name, slope=0.0)
+
+
+def _as_printed(name: str) -> str:
+    return f"{name[:-1]}, as printed)"

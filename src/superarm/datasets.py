@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import math
 import unicodedata
-from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
 
 from superarm.errors import DataError
+from superarm.tables import Table, read_table
 
 QUIZZES = ("IT", "Medicine", "Chinese", "Pokemon", "English", "Science")
 """The six quizzes of the paper's Table 1; the answers are by Li, Baba, Kashima (2017)."""
@@ -24,68 +22,37 @@ class Means:
     means: tuple[float, ...]
 
 
-def crowd(quiz: str) -> Means:
-    """Return the share of right answers of each worker of a quiz, by the paper's name for it."""
+def quiz_name(quiz: str) -> str:
+    """Return the paper's name for a quiz, whatever its case and accents."""
     known = {name.casefold(): name for name in QUIZZES}
     plain = unicodedata.normalize("NFKD", quiz).encode("ascii", "ignore").decode()  # Pokémon
     name = known.get(plain.casefold())
     if name is None:
         raise DataError(f"quiz {quiz!r} is not one of {', '.join(QUIZZES)}")
+    return name
+
+
+def crowd(quiz: str) -> Means:
+    """Return the share of right answers of each worker of a quiz, by the paper's name for it."""
+    name = quiz_name(quiz)
     with as_file(files("superarm") / "data" / "crowd" / f"{name.lower()}.csv") as path:
         return read_means(path)
 
 
 def read_means(path: str | Path) -> Means:
-    """Read a CSV with the header ``arm,mean``; errors name the line."""
-    if "\0" in str(path):
-        raise DataError(f"{path!r} is no file name")
-    try:
-        with open(path, encoding="utf-8-sig", newline="") as file:
-            return _parse(file, str(path))
-    except OSError as error:
-        raise DataError(f"{path}: {error.strerror or error}") from None
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path}: not a text file in UTF-8 ({error.reason})") from None
+    """Read a CSV with the header ``arm,mean``; other columns may follow. Errors name the line."""
+    table = read_arms(path, "mean")
+    return Means(table.column("arm"), table.numbers("mean"))
 
 
-def _parse(file: Iterable[str], path: str) -> Means:
-    rows = csv.reader(file, strict=True)
-    arms: dict[str, int] = {}
-    means: list[float] = []
-    header = None
-    try:
-        for row in rows:
-            line = rows.line_num
-            cells = [cell.strip() for cell in row]
-            if not any(cells):
-                continue
-            if header is None:
-                header = [cell.lower() for cell in cells]
-                if header != ["arm", "mean"]:
-                    raise DataError(f"{path}, line {line}: the header must be arm,mean, not {row}")
-                continue
-            name, mean = _row(cells, path, line)
-            if name in arms:
-                raise DataError(f"{path}, line {line}: arm {name!r} is on line {arms[name]} too")
-            arms[name] = line
-            means.append(mean)
-    except csv.Error as error:
-        raise DataError(f"{path}, line {rows.line_num}: {error}") from None
-    if not means:
-        raise DataError(f"{path}: no arms in it; expected the header arm,mean and a line an arm")
-    return Means(tuple(arms), tuple(means))
-
-
-def _row(cells: list[str], path: str, line: int) -> tuple[str, float]:
-    if len(cells) != 2:
-        raise DataError(f"{path}, line {line}: expected arm,mean, found {len(cells)} cells")
-    name, text = cells
-    if not name:
-        raise DataError(f"{path}, line {line}: the arm has no name")
-    try:
-        mean = math.nan if "_" in text else float(text)
-    except ValueError:
-        mean = math.nan
-    if not math.isfinite(mean):
-        raise DataError(f"{path}, line {line}: {text!r} is not a finite number")
-    return name, mean
+def read_arms(path: str | Path, *required: str) -> Table:
+    """Read a CSV whose header begins with ``arm`` and the `required` columns: a line an arm."""
+    table = read_table(path, ("arm", *required), "arm")
+    seen: dict[str, int] = {}
+    for row, name in enumerate(table.column("arm")):
+        if not name:
+            raise table.wrong(row, "the arm has no name")
+        if name in seen:
+            raise table.wrong(row, f"arm {name!r} is on line {seen[name]} too")
+        seen[name] = table.lines[row]
+    return table

@@ -4,6 +4,7 @@
 
     SuperarmError (a ValueError)
     ├── ProblemError     the question: arms, k, epsilon, delta, direction
+    │   └── NegativeCycleError  costs go down round a cycle, so that no path is the cheapest
     ├── NoiseError       a noise model that cannot be, or means it cannot have
     ├── SettingError     a setting of an algorithm, a design, a schedule or a driver
     ├── SupportError     measured super-arms that cannot tell the arms apart
@@ -24,6 +25,10 @@ class SuperarmError(ValueError):
 
 class ProblemError(SuperarmError):
     """The question does not make sense."""
+
+
+class NegativeCycleError(ProblemError):
+    """Costs go down for ever round a cycle, so that there is no cheapest path to be found."""
 
 
 class NoiseError(SuperarmError):

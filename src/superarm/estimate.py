@@ -30,13 +30,14 @@ class Information:
     """The information matrix A, factored once (Cholesky), behind the questions asked of it.
 
     `scaled` shares the factor: after c whole cycles of a plan, A is c times that of one cycle.
+    With a `basis` Q of a span, all is done there: A^-1 is then Q (Q'AQ)^-1 Q', the inverse on it.
     """
 
-    def __init__(self, matrix: Matrix) -> None:
+    def __init__(self, matrix: Matrix, basis: Matrix | None = None) -> None:
         self.n = len(matrix)
         self.scale = 1.0
-        self._matrix = matrix
-        self._core = _Core(matrix)
+        self._matrix, self._basis = matrix, basis
+        self._core = _Core(matrix, basis)
 
     @property
     def usable(self) -> bool:
@@ -57,18 +58,22 @@ class Information:
         """Return the information `factor` * A, at no cost."""
         other = object.__new__(Information)
         other.n, other._matrix, other._core = self.n, self._matrix, self._core
+        other._basis = self._basis
         other.scale = self.scale * factor
         return other
 
     def plus(self, rows: NDArray[np.int64]) -> Information:
         """Return the information with one more pull of each of these super-arms."""
         more = gram(rows, np.ones(len(rows), dtype=np.int64), self.n)
-        return Information(self.scale * self._matrix + more)
+        return Information(self.scale * self._matrix + more, self._basis)
 
     def solve(self, b: Vector) -> Vector:
         """A^-1 b."""
-        x, _ = _potrs(self._core.factor, b)
-        return np.asarray(x) / self.scale
+        if self._basis is None:
+            x, _ = _potrs(self._core.factor, b)
+            return np.asarray(x) / self.scale
+        x, _ = _potrs(self._core.factor, self._basis.T @ b)
+        return (self._basis @ np.asarray(x)) / self.scale
 
     def norm(self, x: Vector) -> float:
         """|x| in A^-1: sqrt(x' A^-1 x)."""
@@ -92,7 +97,10 @@ class Information:
 class _Core:
     """A Cholesky factor and what has been worked out from it."""
 
-    def __init__(self, matrix: Matrix) -> None:
+    def __init__(self, matrix: Matrix, basis: Matrix | None) -> None:
+        self.basis = basis
+        if basis is not None:
+            matrix = basis.T @ matrix @ basis
         self.factor, failed = _potrf(matrix)
         self.reciprocal_condition = 0.0
         if not failed:
@@ -102,6 +110,13 @@ class _Core:
 
     @cached_property
     def inverse(self) -> Matrix:
+        if self.basis is None:
+            return self._small
+        inverse: Matrix = self.basis @ self._small @ self.basis.T
+        return (inverse + inverse.T) / 2
+
+    @property
+    def _small(self) -> Matrix:
         if len(self.factor) <= _SMALL:
             return inverse_from_factor(np.ascontiguousarray(self.factor))
         upper = np.triu(_potri(self.factor)[0])
@@ -110,7 +125,7 @@ class _Core:
 
 def information(plan: Plan, counts: NDArray[np.int64]) -> Information:
     """Return A = sum T_M chi_M chi_M' for these counts."""
-    return Information(gram(plan.members(slice(None)), counts, plan.n))
+    return Information(gram(plan.members(slice(None)), counts, plan.n), plan.basis)
 
 
 @dataclass(frozen=True)
@@ -130,12 +145,13 @@ class Estimate:
 def least_squares(plan: Plan, tally: Tally, info: Information) -> Estimate:
     """Return theta^ = A^-1 b, b = sum S_M chi_M with S_M the total of all results of M.
 
-    A level c/k common to all arms is taken out before the solve (A 1 = k sum T_M chi_M).
+    A level c/k common to all arms is taken out before the solve (A 1 = k sum T_M chi_M), where all
+    super-arms have k arms.
     """
-    c, sums = tally.centred()
+    c, sums = (0.0, tally.totals) if plan.k is None else tally.centred()
     centred = info.solve(scatter(plan.members(slice(None)), sums, plan.n))
     size = float(np.abs(centred).max())
-    return Estimate(c / plan.k, centred, info.relative_error * size)
+    return Estimate(c / (plan.k or 1), centred, info.relative_error * size)
 
 
 @njit
@@ -146,7 +162,11 @@ def gram(rows, counts, n):  # type: ignore[no-untyped-def]
         weight = float(counts[r])
         if weight != 0.0:
             for i in rows[r]:
+                if i < 0:
+                    break
                 for j in rows[r]:
+                    if j < 0:
+                        break
                     matrix[i, j] += weight
     return matrix
 
@@ -157,6 +177,8 @@ def scatter(rows, totals, n):  # type: ignore[no-untyped-def]
     b = np.zeros(n)
     for r in range(rows.shape[0]):
         for i in rows[r]:
+            if i < 0:
+                break
             b[i] += totals[r]
     return b
 

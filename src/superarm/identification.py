@@ -104,7 +104,7 @@ class Identification:
     def tell(self, id: str, total: float) -> None:
         """Take the total of a pull; telling the same total again changes nothing."""
         number, position = self._find(id)
-        value = self._valid(total)
+        value = self._valid(total, number, position)
         if id in self._told:
             if self._told[id] != value:
                 raise ConflictError(
@@ -121,9 +121,13 @@ class Identification:
             self._later[position] = value
         self._look_while_complete()
 
-    def _valid(self, total: float) -> float:
+    def _valid(self, total: float, number: int, position: int) -> float:
         value = bounded_real("a total", total, TotalError)
-        self.problem.noise.check_total(value, self.problem.k)
+        size, least = self.problem.k, self.problem.decision.least_size
+        if least < size and self._phase is not None and number == self._phase.number:
+            row = self._phase.plan.members(self._order[position])
+            size = least = int((row >= 0).sum())
+        self.problem.noise.check_total(value, size, least)
         return value + 0.0  # no -0.0
 
     def _find(self, id: str) -> tuple[int, int]:

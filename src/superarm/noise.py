@@ -37,10 +37,11 @@ class Noise(ABC):
     def __str__(self) -> str:
         """Return the text that `parse_noise` reads."""
 
-    def check_total(self, total: float, k: int) -> None:
-        """Raise TotalError for a total that cannot be."""
+    def check_total(self, total: float, k: int, least: int | None = None) -> None:
+        """Raise TotalError for a total that cannot be, of `k` arms or of any from `least` to k."""
         bounded_real("a total", total, TotalError)
-        low, high = self.range(k)
+        ends = [self.range(size) for size in {k, k if least is None else least}]
+        low, high = min(end[0] for end in ends), max(end[1] for end in ends)
         rounding = 4 * k * sys.float_info.epsilon * max(abs(low), abs(high))
         if math.isfinite(rounding) and not low - rounding <= total <= high + rounding:
             raise TotalError(
@@ -113,8 +114,8 @@ class Labels(Noise):
     def range(self, k: int) -> tuple[float, float]:
         return (0.0, float(k))
 
-    def check_total(self, total: float, k: int) -> None:
-        super().check_total(total, k)
+    def check_total(self, total: float, k: int, least: int | None = None) -> None:
+        super().check_total(total, k, least)
         if total != int(total):
             raise TotalError(f"a total of 0/1 labels must be a whole number, not {total!r}")
 

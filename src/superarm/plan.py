@@ -8,6 +8,7 @@ results are harmless.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from functools import cached_property
 from hashlib import sha256
 from typing import Any
@@ -16,13 +17,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 Index = NDArray[np.int64]
+Matrix = NDArray[np.float64]
 
 
 class Plan(ABC):
     """A data-independent, lazy sequence of super-arms."""
 
     n: int
-    k: int
+    k: int | None
+    """Arms of each super-arm; None where they differ."""
+    basis: Matrix | None = None
+    """Orthonormal basis of what the decision class can tell; None when that is everything."""
 
     @property
     @abstractmethod
@@ -41,7 +46,10 @@ class Plan(ABC):
 
     @abstractmethod
     def members(self, index: int | slice | Index) -> Index:
-        """Return the arms (ascending) of one plan index, or a row of them for each of several."""
+        """Return the arms (ascending) of one plan index, or a row of them for each of several.
+
+        Rows of super-arms that are smaller than others are filled up by -1 at the end.
+        """
 
     @abstractmethod
     def order(self, start: int, stop: int) -> Index:
@@ -68,6 +76,8 @@ class SupportPlan(Plan):
         One row of arms a super-arm; the first `spanning` rows must have full rank.
     proportions
         p_M > 0, or None for equal ones.
+    details
+        What else a reader of the result has to know of the design, as plain data.
     """
 
     def __init__(
@@ -78,11 +88,15 @@ class SupportPlan(Plan):
         spanning: int,
         proportions: NDArray[np.float64] | None = None,
         source: str = "given",
+        basis: Matrix | None = None,
+        details: Mapping[str, Any] | None = None,
     ) -> None:
         self.support = np.ascontiguousarray(support, dtype=np.int64)
-        self.n, self.k = n, self.support.shape[1]
+        self.n, self.basis = n, basis
+        self.k = None if (self.support < 0).any() else self.support.shape[1]
         self.proportions = proportions
         self.source = source
+        self.details = dict(details or {})
         self._spanning = spanning
 
     @property
@@ -148,4 +162,5 @@ class SupportPlan(Plan):
             "source": self.source,
             "support": self.size,
             "digest": self.digest,
+            **self.details,
         }

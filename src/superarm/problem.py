@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from superarm._checks import bounded_real, real, whole
-from superarm.decision import TopK
+from superarm.decision import Decision, TopK
 from superarm.errors import ProblemError
 from superarm.noise import Noise
 
@@ -24,7 +28,8 @@ class Problem:
     arms
         The arms' names, or their number n (then they are called "1" .. "n").
     k
-        How many arms make a group (a super-arm), 1 <= k <= n.
+        How many arms make a group (a super-arm), 1 <= k <= n; or a decision class that says which
+        sets of arms may be chosen, such as `SpanningTrees(edges)`.
     noise
         What is known of the noise of a total; see `gaussian`, `bounded`, `labels`, `total`.
     epsilon
@@ -33,6 +38,8 @@ class Problem:
         How often the answer may be wrong, between 0 and 1.
     direction
         "maximize" (rewards) or "minimize" (costs, delays).
+    decision
+        The decision class; another way to give it, beside its own k.
     """
 
     arms: tuple[str, ...]
@@ -41,20 +48,30 @@ class Problem:
     epsilon: float
     delta: float
     direction: Direction
+    decision: Decision
 
     def __init__(
         self,
         arms: int | Iterable[str],
-        k: int,
+        k: int | Decision,
         noise: Noise,
         *,
         epsilon: float = 0.0,
         delta: float = 0.05,
         direction: Direction = "maximize",
+        decision: Decision | None = None,
     ) -> None:
+        names = _names(arms)
+        if isinstance(k, Decision):
+            decision = k
+        elif decision is None or isinstance(decision, TopK):
+            decision = _top_k(len(names), k)
+        elif k != decision.k:
+            raise ProblemError(f"the decision class says that k is {decision.k}, not {k!r}")
         fields = {
-            "arms": _names(arms),
-            "k": whole("k", k, ProblemError),
+            "arms": names,
+            "k": decision.k,
+            "decision": decision,
             "noise": noise,
             "epsilon": bounded_real("epsilon", epsilon, ProblemError),
             "delta": real("delta", delta, ProblemError),
@@ -65,9 +82,9 @@ class Problem:
         self._check()
 
     def _check(self) -> None:
-        if not 1 <= self.k <= self.n:
+        if self.decision.n != self.n:
             raise ProblemError(
-                f"k must be between 1 and the number of arms, {self.n}, not {self.k}"
+                f"the decision class is about {self.decision.n} arms, and {self.n} are named"
             )
         if self.epsilon < 0:
             raise ProblemError(f"epsilon must be a finite number >= 0, not {self.epsilon!r}")
@@ -79,6 +96,10 @@ class Problem:
         if self.direction not in ("maximize", "minimize"):
             raise ProblemError(
                 f"direction must be 'maximize' or 'minimize', not {self.direction!r}"
+            )
+        if self.direction == "maximize" and not self.decision.signed:
+            raise ProblemError(
+                "in a graph with cycles the cheapest path is sought: state direction='minimize'"
             )
         if not isinstance(self.noise, Noise):
             raise ProblemError(
@@ -95,20 +116,33 @@ class Problem:
         """+1 to maximise, -1 to minimise: every rule works on sign * means."""
         return 1.0 if self.direction == "maximize" else -1.0
 
+    @cached_property
+    def only(self) -> NDArray[np.int64] | None:
+        """The only group, where there is no other."""
+        first, second = self.decision.best_two(np.zeros(self.n))
+        return first if second is None else None
+
     @property
-    def decision(self) -> TopK:
-        """What may be chosen: any k of the n arms."""
-        return TopK(self.n, self.k)
+    def topk(self) -> bool:
+        """Whether any k of the n arms may be chosen."""
+        return isinstance(self.decision, TopK)
+
+    @cached_property
+    def index(self) -> dict[str, int]:
+        """The arms' indices by name."""
+        return {name: i for i, name in enumerate(self.arms)}
 
     def names(self, members: Iterable[int]) -> tuple[str, ...]:
-        """Names of the arms with these indices."""
-        return tuple(self.arms[i] for i in members)
+        """Names of the arms with these indices (what fills up a short row is left out)."""
+        return tuple(self.arms[i] for i in members if i >= 0)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the question as plain data, without the names."""
+        kind = {} if self.topk else {"class": type(self.decision).__name__}
         return {
             "n": self.n,
             "k": self.k,
+            **kind,
             "epsilon": self.epsilon,
             "delta": self.delta,
             "noise": str(self.noise),
@@ -136,6 +170,13 @@ def _names(arms: int | Iterable[str]) -> tuple[str, ...]:
             raise ProblemError(f"an arm's name must be a text that is not empty, not {name!r}")
     _refuse_twins(names)
     return names
+
+
+def _top_k(n: int, k: int) -> TopK:
+    size = whole("k", k, ProblemError)
+    if not 1 <= size <= n:
+        raise ProblemError(f"k must be between 1 and the number of arms, {n}, not {size}")
+    return TopK(n, size)
 
 
 def _refuse_twins(names: Sequence[str]) -> None:

@@ -4,6 +4,8 @@ Nothing here is fast and nothing is shared with the rest of the library: every f
 compared with this file, and campaigns are replayed with it. Arms are 0..n-1, a super-arm is a
 sorted tuple of arms, theta is maximised. In every tie the lower index wins: in the best set, in
 peeling (the lowest of the least degrees goes first), in enumeration (lexicographic order).
+Where a function takes k, the super-arms of another decision class may be listed in its place;
+A_t^-1 is then the inverse on their span (the pseudo-inverse).
 
 W stands for A_t^-1 wherever a stopping rule takes it, and |x|_W = sqrt(x' W x).
 """
@@ -21,6 +23,7 @@ from numpy.typing import NDArray
 
 FloatArray: TypeAlias = NDArray[np.float64]
 SuperArm: TypeAlias = tuple[int, ...]
+Class: TypeAlias = int | Sequence[SuperArm]
 Constants: TypeAlias = Literal["paper", "corrected"]
 Alpha: TypeAlias = Literal["theorem", "spectral", "certified"] | float
 
@@ -96,41 +99,55 @@ def response(n: int, pulled: Sequence[SuperArm], totals: Sequence[float]) -> Flo
     return np.array([math.fsum(values) for values in seen])
 
 
-def indistinguishable(n: int, pulled: Iterable[SuperArm]) -> list[int]:
-    """Return the arms whose mean these super-arms do not determine; empty iff A_t is invertible.
-
-    They are the arms at which some vector of the indicators' null space is not zero. Each super-arm
-    counts once, so that unequal numbers of pulls do not blur the rank.
-    """
-    distinct = [indicator(n, members) for members in sorted(set(pulled))]
-    rows = np.vstack([np.zeros((n, n)), *distinct])  # at least n rows, so all n right vectors
+def span(n: int, k: Class) -> FloatArray:
+    """Return an orthonormal basis, in columns, of what the super-arms' indicators span."""
+    if isinstance(k, int) and k < n:
+        return np.eye(n)
+    rows = np.vstack([indicator(n, members) for members in sets_of(n, k)])
     _, singular, right = np.linalg.svd(rows, full_matrices=False)
-    null_space = right[singular <= 1e-10 * len(rows)]
+    return np.asarray(right[singular > 1e-10 * len(rows)].T)
+
+
+def indistinguishable(n: int, pulled: Iterable[SuperArm], k: Class = 1) -> list[int]:
+    """Return the arms whose mean these super-arms leave open though all together determine it.
+
+    They are the arms at which some vector of the span that is orthogonal to the indicators is not
+    zero; there are none iff A_t is invertible (on the span). Each super-arm counts once, so that
+    unequal numbers of pulls do not blur the rank.
+    """
+    basis = span(n, k)
+    size = basis.shape[1]
+    distinct = [indicator(n, members) @ basis for members in sorted(set(pulled))]
+    rows = np.vstack([np.zeros((size, size)), *distinct])  # so many rows that no vector is missing
+    _, singular, right = np.linalg.svd(rows, full_matrices=False)
+    null_space = right[singular <= 1e-10 * len(rows)] @ basis.T
     return [i for i in range(n) if np.linalg.norm(null_space[:, i]) > 1e-8]
 
 
 def least_squares(
-    n: int, pulled: Sequence[SuperArm], totals: Sequence[float]
+    n: int, pulled: Sequence[SuperArm], totals: Sequence[float], k: Class = 1
 ) -> tuple[FloatArray, FloatArray]:
     """Return theta^_t = A_t^-1 b_t, and A_t^-1 made exactly symmetric."""
-    unknown = indistinguishable(n, pulled)
+    unknown = indistinguishable(n, pulled, k)
     if unknown:
         raise ValueError(
             f"A_t is not invertible after {len(pulled)} pulls: arms {unknown} cannot be told apart;"
             " pull super-arms that separate them"
         )
-    A = design_matrix(n, pulled)
-    theta = np.asarray(np.linalg.solve(A, response(n, pulled, totals)), dtype=np.float64)
-    inverse = np.linalg.inv(A)
+    basis = span(n, k)
+    A = basis.T @ design_matrix(n, pulled) @ basis
+    b = basis.T @ response(n, pulled, totals)
+    theta = np.asarray(basis @ np.linalg.solve(A, b), dtype=np.float64)
+    inverse = basis @ np.linalg.inv(A) @ basis.T
     return theta, (inverse + inverse.T) / 2
 
 
 # ---- Proposition 1 and Lemma 1: the constants C_t ------------------------------------------------
 
 
-def log_choose(n: int, k: int) -> float:
+def log_choose(n: int, k: Class) -> float:
     """Return log K = log C(n, k), the binomial coefficient being exact."""
-    return math.log(math.comb(n, k))
+    return math.log(math.comb(n, k) if isinstance(k, int) else len(k))
 
 
 def union_log(t: int, log_events: float, delta: float, constants: Constants) -> float:
@@ -145,7 +162,7 @@ def union_log(t: int, log_events: float, delta: float, constants: Constants) -> 
 
 
 def ellipsoid_constant(
-    t: int, sigma: float, n: int, k: int, delta: float, constants: Constants = "corrected"
+    t: int, sigma: float, n: int, k: Class, delta: float, constants: Constants = "corrected"
 ) -> float:
     """Return C_t of Proposition 1.
 
@@ -186,9 +203,17 @@ def norm(W: FloatArray, x: FloatArray) -> float:
     return math.sqrt(max(0.0, float(x @ W @ x)))
 
 
-def best_two(theta: FloatArray, k: int) -> tuple[SuperArm, SuperArm]:
+def sets_of(n: int, k: Class) -> Iterator[SuperArm]:
+    """Yield all super-arms."""
+    return combinations(range(n), k) if isinstance(k, int) else iter(k)
+
+
+def best_two(theta: FloatArray, k: Class) -> tuple[SuperArm, SuperArm]:
     """Return the best size-k set, and the best but one: the k-th arm swapped for the next."""
     n = len(theta)
+    if not isinstance(k, int):
+        first, second = sorted(k, key=lambda members: -value(theta, members))[:2]
+        return first, second
     if not 1 <= k < n:
         raise ValueError(f"a best and a best-but-one set need 1 <= k < n, not k = {k}, n = {n}")
     order = sorted(range(n), key=lambda i: (-theta[i], i))
@@ -292,16 +317,20 @@ def spectral_bound(W: FloatArray, k: int) -> float:
 
 
 def saqm_sides(
-    theta: FloatArray, W: FloatArray, k: int, epsilon: float, C: float, alpha: Alpha
+    theta: FloatArray, W: FloatArray, k: Class, epsilon: float, C: float, alpha: Alpha
 ) -> Sides:
     """Algorithm 2: stop when gap + epsilon >= C (|chi_best|_W + Z), equation (4).
 
     C enters once (the paper has it in Z_t and again in the condition), and a ratio for QP enters by
     its square root, Z being a norm: Z = |chi_M'|_W / sqrt(ratio), M' by Algorithm 1. `certified`
     takes Z = sqrt(U) with U = spectral_bound; a number is itself the ratio of norms. At k = 1 the
-    maximum is exact, and Z = |chi_M'|_W whatever alpha is.
+    maximum is exact, and Z = |chi_M'|_W whatever alpha is. For another class than the sets of size
+    k (Corollary 1) Z is the greatest norm itself.
     """
     best, rival = best_two(theta, k)
+    if not isinstance(k, int):
+        Z = max(norm(W, indicator(len(theta), members)) for members in k)
+        return _saqm_sides(theta, W, best, rival, epsilon, C, Z)
     found = norm(W, indicator(len(theta), quadratic_maximisation(W, k)[0]))
     if k == 1:
         Z = found
@@ -313,6 +342,18 @@ def saqm_sides(
         Z = math.sqrt(spectral_bound(W, k))
     else:
         Z = found / float(alpha)  # a ValueError for any other word
+    return _saqm_sides(theta, W, best, rival, epsilon, C, Z)
+
+
+def _saqm_sides(
+    theta: FloatArray,
+    W: FloatArray,
+    best: SuperArm,
+    rival: SuperArm,
+    epsilon: float,
+    C: float,
+    Z: float,
+) -> Sides:
     gap = value(theta, best) - value(theta, rival)
     radius = C * (norm(W, indicator(len(theta), best)) + Z)
     return Sides(best, rival, gap, radius, gap + epsilon >= radius)
@@ -335,7 +376,7 @@ def farthest(
     return rival, gap, radius
 
 
-def icb_sides(theta: FloatArray, W: FloatArray, k: int, epsilon: float, C: float) -> Sides:
+def icb_sides(theta: FloatArray, W: FloatArray, k: Class, epsilon: float, C: float) -> Sides:
     """Algorithm 4: stop when gap + epsilon > C sum_i |chi_M(i) - chi_best(i)| sqrt(W_ii).
 
     The rival solves P_1 (Appendix A), here by enumeration.
@@ -345,14 +386,14 @@ def icb_sides(theta: FloatArray, W: FloatArray, k: int, epsilon: float, C: float
         return C * math.fsum(abs(x[i]) * math.sqrt(W[i, i]) for i in range(len(x)))
 
     best, _ = best_two(theta, k)
-    rival, gap, radius = farthest(theta, best, combinations(range(len(theta)), k), length)
+    rival, gap, radius = farthest(theta, best, sets_of(len(theta), k), length)
     return Sides(best, rival, gap, radius, gap + epsilon > radius)
 
 
-def exhaustive_sides(theta: FloatArray, W: FloatArray, k: int, epsilon: float, C: float) -> Sides:
+def exhaustive_sides(theta: FloatArray, W: FloatArray, k: Class, epsilon: float, C: float) -> Sides:
     """Algorithm 5: stop when gap + epsilon > C |chi_M - chi_best|_W, the rival by enumeration."""
     best, _ = best_two(theta, k)
-    every = combinations(range(len(theta)), k)
+    every = sets_of(len(theta), k)
     rival, gap, radius = farthest(theta, best, every, lambda x: C * norm(W, x))
     return Sides(best, rival, gap, radius, gap + epsilon > radius)
 
@@ -410,7 +451,7 @@ def run(
     *,
     sigma: float,
     n: int,
-    k: int,
+    k: Class,
     epsilon: float,
     delta: float,
     constants: Constants = "corrected",
@@ -434,7 +475,7 @@ def run(
         whole = tuple(range(n))
         return Run(whole, 0, 0, Sides(whole, None, 0.0, 0.0, True))
     used = [M for M, p in zip(supports, proportions, strict=True) if p > 0]
-    unknown = indistinguishable(n, used)
+    unknown = indistinguishable(n, used, k)
     if unknown:
         raise ValueError(f"arms {unknown} cannot be told apart by this support: add super-arms")
 
@@ -448,9 +489,9 @@ def run(
         while len(pulled) < t:
             received.append(float(totals(len(pulled))))
             pulled.append(supports[next(order)])
-        if indistinguishable(n, pulled):
+        if indistinguishable(n, pulled, k):
             continue
-        theta, W = least_squares(n, pulled, received)
+        theta, W = least_squares(n, pulled, received, k)
         if region == "ellipsoid":
             C = ellipsoid_constant(t, sigma, n, k, delta, constants)
         else:

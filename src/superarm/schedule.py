@@ -26,6 +26,11 @@ class Schedule(ABC):
         """The last look time, when there is one."""
         return None
 
+    @property
+    def number(self) -> int | None:
+        """How many looks there are, when that is fixed."""
+        return None
+
     @abstractmethod
     def times(self, plan: Plan) -> Iterator[int]:
         """Yield t_1, t_2, ... (finitely many or for ever)."""
@@ -98,6 +103,10 @@ class Planned(Schedule):
     @property
     def end(self) -> int | None:
         return self.at[-1]
+
+    @property
+    def number(self) -> int | None:
+        return len(self.at)
 
     def times(self, plan: Plan) -> Iterator[int]:
         if self.at[0] < plan.spanning:

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from superarm.confidence import Radius
+from superarm.decision.base import LISTABLE
 from superarm.design import Design, Uniform
-from superarm.errors import ProblemError, SettingError, SupportError
+from superarm.errors import NegativeCycleError, ProblemError, SettingError, SupportError
 from superarm.estimate import Information, Matrix, least_squares
 from superarm.phase import Go, Outcome, Phase, Stop
 from superarm.problem import Problem
@@ -80,7 +81,7 @@ class Sides:
 
 
 ENUMERABLE = 10**9
-"""More super-arms than this are not enumerated."""
+"""More super-arms than this are not enumerated (of other classes than top-k, `LISTABLE`)."""
 
 _SAFE_TO_UPDATE = 1e-8  # reciprocal condition from which on rank-one updates keep their digits
 
@@ -156,6 +157,8 @@ class Static(Algorithm):
 
     def ahead(self, problem: Problem, phase: Phase, tally: Tally, totals: Vector) -> Ahead | None:
         """Return what a stretch of rank-one updates starts from; None where it is not safe to."""
+        if not problem.topk:
+            return None
         t = tally.pulls
         info = phase.information(t) if t >= phase.plan.spanning else None
         if info is None or info.reciprocal_condition < _SAFE_TO_UPDATE:
@@ -186,7 +189,7 @@ class Static(Algorithm):
         """Raise where this rule cannot serve the problem."""
 
     def first(self, problem: Problem, seed: int) -> Phase | Stop:
-        if problem.k == problem.n:
+        if problem.only is not None:
             return Stop(_only_one(self.name, problem))
         self.check(problem)
         plan = self.design.plan(problem, np.random.default_rng([seed, 1]))
@@ -206,8 +209,12 @@ class Static(Algorithm):
             return Go(no_answer(self.name, problem, phase, t, look, reason))
         estimate = least_squares(phase.plan, tally, info)
         C = self.constant(problem, phase.delta)
-        sides = self.sides(problem, phase, look, problem.sign * estimate.centred, info, C.at(t))
-        swapped = 2 * min(problem.k, problem.n - problem.k)
+        try:
+            sides = self.sides(problem, phase, look, problem.sign * estimate.centred, info, C.at(t))
+        except NegativeCycleError:
+            reason = "the estimates do not yet exclude costs below 0 round a cycle"
+            return Go(no_answer(self.name, problem, phase, t, look, reason))
+        swapped = 2 * (min(problem.k, problem.n - problem.k) if problem.topk else problem.k)
         radius = sides.radius * (1 + info.relative_error) + swapped * estimate.rounding
         sides = replace(sides, radius=radius)
         verdict = self._verdict(problem, phase, t, look, sides, estimate.means, C)
@@ -267,10 +274,19 @@ def check_algorithm(algorithm: Algorithm) -> Algorithm:
 
 def check_enumerable(problem: Problem) -> None:
     """Raise ProblemError where going through all super-arms at every look is out of reach."""
-    if problem.decision.log_size > math.log(ENUMERABLE):
+    if problem.decision.log_size > math.log(ENUMERABLE if problem.topk else LISTABLE):
         raise ProblemError(
             "exhaustive search goes through all super-arms at every look, and there are "
             f"{problem.decision.size_in_words} of them; choose saqm or icb"
+        )
+
+
+def check_topk(problem: Problem, name: str) -> None:
+    """Raise ProblemError where any k of n arms may not be chosen."""
+    if not problem.topk:
+        raise ProblemError(
+            f"{name} is for the best k of n arms; choose icb, saqm or exhaustive for "
+            f"{type(problem.decision).__name__}"
         )
 
 
@@ -300,7 +316,8 @@ def _pulls_to_go(sides: Sides, C: Radius, t: int) -> int | None:
 
 
 def _only_one(name: str, problem: Problem) -> Verdict:
-    """k = n: there is one group, and nothing to measure."""
+    """There is one group, as for k = n, and nothing to measure."""
+    assert problem.only is not None
     certificate = Certificate(
         epsilon=problem.epsilon,
         delta=problem.delta,
@@ -313,7 +330,18 @@ def _only_one(name: str, problem: Problem) -> Verdict:
         design={},
     )
     return Verdict(
-        name, problem.arms, True, 0, 0, 0, math.inf, problem.epsilon, 0.0, certificate, "", 0
+        name,
+        problem.names(problem.only),
+        True,
+        0,
+        0,
+        0,
+        math.inf,
+        problem.epsilon,
+        0.0,
+        certificate,
+        "",
+        0,
     )
 
 

@@ -22,6 +22,7 @@ from superarm.estimate import Information, rank_one
 from superarm.phase import Phase
 from superarm.problem import Problem
 from superarm.quadratic.exact import best_upper
+from superarm.quadratic.family import best_row, members_of
 from superarm.schedule import Every
 from superarm.tally import Tally
 
@@ -34,7 +35,7 @@ class Exhaustive(Static):
 
         max over M != M^ of theta^(M) + C_t |M - M^| < theta^(M^) + epsilon
 
-    The cost of a look grows with the number of super-arms, C(n, k).
+    The cost of a look grows with the number of super-arms, C(n, k) of the k of n.
 
     Parameters
     ----------
@@ -59,7 +60,7 @@ class Exhaustive(Static):
 
     def constant(self, problem: Problem, delta: float) -> Radius:
         log_size = problem.decision.log_size
-        return ellipsoid(self.scale(problem), log_size, delta, self.constants)
+        return ellipsoid(self.scale(problem), log_size, delta, self.constants, self.schedule.number)
 
     def sides(
         self, problem: Problem, phase: Phase, look: int, theta: Vector, info: Information, C: float
@@ -70,9 +71,12 @@ class Exhaustive(Static):
         W = info.inverse()
         towards = W @ inside
         # |M - M^|^2 = chi'W chi - 2 (W chi^)(M) + chi^' W chi^
-        rival = best_upper(
-            theta, W, -2 * towards, float(towards[best].sum()), C, True, problem.k, inside
-        )
+        own = float(towards[best].sum())
+        if problem.topk:
+            rival = best_upper(theta, W, -2 * towards, own, C, True, problem.k, inside)
+        else:
+            rows = problem.decision.listed
+            rival = members_of(rows[best_row(rows, theta, W, -2 * towards, own, C, True, inside)])
         x = inside.astype(np.float64)
         x[rival] -= 1.0
         return Sides(best, float(x @ theta), problem.epsilon, C * info.norm(x), strict=True)
@@ -92,6 +96,7 @@ class Exhaustive(Static):
                 problem.k,
                 problem.epsilon,
                 C.scale,
+                C.slope,
                 C.offset,
             )
         )
@@ -101,7 +106,7 @@ class Exhaustive(Static):
 
 
 @njit
-def _skip(inverse, theta, rows, totals, t, k, epsilon, scale, offset):  # type: ignore[no-untyped-def]
+def _skip(inverse, theta, rows, totals, t, k, epsilon, scale, slope, offset):  # type: ignore[no-untyped-def]
     """Count rounds at which some rival exceeds epsilon for certain (1e-6 to spare)."""
     n = len(theta)
     work = np.empty(n)
@@ -109,7 +114,7 @@ def _skip(inverse, theta, rows, totals, t, k, epsilon, scale, offset):  # type: 
     for r in range(rows.shape[0]):
         rank_one(inverse, theta, row_sums, work, rows[r], totals[r])
         t += 1
-        C = scale * np.sqrt(max(0.0, 2.0 * np.log(t) + offset))
+        C = scale * np.sqrt(max(0.0, slope * np.log(t) + offset))
         best = np.argsort(-theta)[:k]
         inside = np.zeros(n, np.bool_)
         inside[best] = True

@@ -53,8 +53,10 @@ class ICB(Static):
     def constant(self, problem: Problem, delta: float) -> Radius:
         sigma = self.scale(problem)
         if self.radius == "ellipsoid":
-            return ellipsoid(sigma, problem.decision.log_size, delta, self.constants)
-        return independent(sigma, problem.n, delta, self.constants)
+            return ellipsoid(
+                sigma, problem.decision.log_size, delta, self.constants, self.schedule.number
+            )
+        return independent(sigma, problem.n, delta, self.constants, self.schedule.number)
 
     def sides(
         self, problem: Problem, phase: Phase, look: int, theta: Vector, info: Information, C: float
@@ -64,6 +66,7 @@ class ICB(Static):
         optimistic = theta + width
         optimistic[best] = theta[best] - width[best]
         rival = problem.decision.best_except(optimistic, best)
+        assert rival is not None  # a problem with one group needs no look
         out, into = np.setdiff1d(best, rival), np.setdiff1d(rival, best)
         gap = float(theta[out].sum() - theta[into].sum())
         radius = float(width[out].sum() + width[into].sum())
@@ -89,13 +92,14 @@ class ICB(Static):
                 problem.k,
                 problem.epsilon,
                 C.scale,
+                C.slope,
                 C.offset,
             )
         )
 
 
 @njit_fast
-def _skip(inverse, theta, rows, totals, t, k, epsilon, scale, offset):  # type: ignore[no-untyped-def]
+def _skip(inverse, theta, rows, totals, t, k, epsilon, scale, slope, offset):  # type: ignore[no-untyped-def]
     """Count rounds at which some rival exceeds epsilon for certain (1e-6 to spare)."""
     n = len(theta)
     work = np.empty(n)
@@ -103,7 +107,7 @@ def _skip(inverse, theta, rows, totals, t, k, epsilon, scale, offset):  # type: 
     for r in range(rows.shape[0]):
         rank_one(inverse, theta, row_sums, work, rows[r], totals[r])
         t += 1
-        C = scale * np.sqrt(max(0.0, 2.0 * np.log(t) + offset))
+        C = scale * np.sqrt(max(0.0, slope * np.log(t) + offset))
         order = np.argsort(-theta)
         for i in range(n):
             work[i] = C * np.sqrt(inverse[i, i])

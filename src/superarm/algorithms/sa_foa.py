@@ -10,8 +10,17 @@ from numpy.typing import NDArray
 
 from superarm._checks import flag, real, whole
 from superarm._jit import njit_fast
-from superarm.algorithms.base import GEOMETRIC, PAPER, Sides, Static, Vector, check_choice
+from superarm.algorithms.base import (
+    GEOMETRIC,
+    PAPER,
+    Sides,
+    Static,
+    Vector,
+    check_choice,
+    check_topk,
+)
 from superarm.confidence import Constants, Radius, ellipsoid
+from superarm.decision import TopK
 from superarm.errors import SettingError
 from superarm.estimate import Information
 from superarm.phase import Phase
@@ -69,18 +78,22 @@ class SAFOA(Static):
         flag("certified", self.certified, SettingError)
         whole("draws", self.draws, SettingError, least=1, most=1_000_000)
 
+    def check(self, problem: Problem) -> None:
+        check_topk(problem, self.name)
+
     def constant(self, problem: Problem, delta: float) -> Radius:
         log_size = problem.decision.log_size
-        return ellipsoid(self.scale(problem), log_size, delta, self.constants)
+        return ellipsoid(self.scale(problem), log_size, delta, self.constants, self.schedule.number)
 
     def sides(
         self, problem: Problem, phase: Phase, look: int, theta: Vector, info: Information, C: float
     ) -> Sides:
-        best = problem.decision.best(theta)
+        topk = TopK(problem.n, problem.k)
+        best = topk.best(theta)
         epsilon = self.threshold * problem.epsilon
         if self.certified:
             unit = info.homogeneous(greatest_difference, "greatest_difference") / info.scale
-            gains = problem.decision.swap_gains(theta, best)
+            gains = topk.swap_gains(theta, best)
             radii = C * np.sqrt(2 * np.arange(1, len(gains) + 1) * unit)
             d = int(np.argmax(gains + radii))
             return Sides(best, float(-gains[d]), epsilon, float(radii[d]))
@@ -88,7 +101,7 @@ class SAFOA(Static):
         rows = phase.plan.members(np.unique(drawn))
         rival = first_order_rival(info.inverse(), theta, best, rows, C)
         if rival is None:  # every draw led back to M^ itself: the closest rival is what is left
-            rival = problem.decision.best_two(theta)[1]
+            rival = topk.best_two(theta)[1]
         x = np.zeros(problem.n)
         x[best] += 1.0
         x[rival] -= 1.0

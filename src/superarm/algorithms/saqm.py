@@ -21,7 +21,8 @@ from superarm.algorithms.base import (
     check_enumerable,
 )
 from superarm.confidence import Constants, Radius, ellipsoid
-from superarm.errors import SettingError
+from superarm.decision import Decision
+from superarm.errors import ProblemError, SettingError
 from superarm.estimate import Information, Matrix, rank_one
 from superarm.phase import Phase
 from superarm.problem import Problem
@@ -35,6 +36,13 @@ from superarm.quadratic import (
     theorem_ratio,
 )
 from superarm.quadratic.densest import peel_from
+from superarm.quadratic.family import (
+    family_bound,
+    family_ratio,
+    family_search,
+    heaviest_set,
+    square_of,
+)
 from superarm.quadratic.oracles import NAMES
 from superarm.schedule import Every
 from superarm.tally import Tally
@@ -50,7 +58,10 @@ class SAQM(Static):
 
         theta^(M^) - C_t |M^| >= max_{M != M^} theta^(M) + C_t |M'| / alpha - epsilon
 
-    Norms are in A_t^-1, and M' is the set of great norm that Algorithm 1 finds.
+    Norms are in A_t^-1, and M' is the set of great norm that Algorithm 1 finds. In decision classes
+    other than the k of n (Corollary 1) M' is found by climbing from set to set, whichever oracle is
+    named, unless that is "exact" or "brute-force": both go through all sets. There "certified" is
+    the maximum over a sphere that holds all sets, and "theorem" and other bounds do not apply.
 
     Parameters
     ----------
@@ -96,12 +107,20 @@ class SAQM(Static):
         object.__setattr__(self, "alpha", alpha)
 
     def check(self, problem: Problem) -> None:
-        if self.oracle == "brute-force":
+        if self.oracle == "brute-force" or (self.oracle == "exact" and not problem.topk):
             check_enumerable(problem)
+        if problem.topk:
+            return
+        for setting, value in (("alpha", self.alpha), ("bound", self.bound)):
+            if value in ("theorem", "shift", "sdp"):
+                raise ProblemError(
+                    f"{setting} = {value!r} is for the best k of n arms; for other decision "
+                    "classes leave alpha='certified' and bound='spectral'"
+                )
 
     def constant(self, problem: Problem, delta: float) -> Radius:
         log_size = problem.decision.log_size
-        return ellipsoid(self.scale(problem), log_size, delta, self.constants)
+        return ellipsoid(self.scale(problem), log_size, delta, self.constants, self.schedule.number)
 
     def sides(
         self, problem: Problem, phase: Phase, look: int, theta: Vector, info: Information, C: float
@@ -115,9 +134,11 @@ class SAQM(Static):
         def could_stop(square: float) -> bool:
             return gap + problem.epsilon >= C * (own + math.sqrt(square)) * (1 - 1e-9)
 
-        return Sides(
-            best, gap, problem.epsilon, C * (own + math.sqrt(self._far(problem, info, could_stop)))
-        )
+        if problem.topk:
+            far = self._far(problem, info, could_stop)
+        else:
+            far = self._far_in_class(problem.decision, phase.plan.basis, info)
+        return Sides(best, gap, problem.epsilon, C * (own + math.sqrt(far)))
 
     def _far(
         self, problem: Problem, info: Information, could_stop: Callable[[float], bool]
@@ -139,6 +160,22 @@ class SAQM(Static):
             return self._upper(problem, info, "spectral")
         oracle: Oracle = "peeling" if problem.k == 1 else self.oracle
         return self._maximum(problem, info, oracle).value * self._inflation(problem, info)
+
+    def _far_in_class(self, decision: Decision, basis: Matrix | None, info: Information) -> float:
+        """Return the same for any decision class."""
+
+        def compute(W: Matrix) -> float:
+            if self._exact:
+                return square_of(W, heaviest_set(W, decision))
+            if self.alpha == "certified":
+                return family_bound(W, decision, basis)
+            found = square_of(W, family_search(W, decision))
+            if isinstance(self.alpha, str):
+                return found / family_ratio(W, decision, basis)
+            return found / self.alpha**2
+
+        base: float = info.homogeneous(compute, "far")
+        return base / info.scale
 
     @property
     def _exact(self) -> bool:
@@ -174,7 +211,7 @@ class SAQM(Static):
         return 1.0 / self.alpha**2
 
     def objection(self, problem: Problem) -> str:
-        if isinstance(self.alpha, str) or problem.k == 1 or self._exact:
+        if isinstance(self.alpha, str) or (problem.topk and problem.k == 1) or self._exact:
             return ""
         return f"alpha = {self.alpha:g} is assumed, not proved (heuristic)"
 
@@ -200,6 +237,7 @@ class SAQM(Static):
                 problem.k,
                 problem.epsilon,
                 ahead.constant.scale,
+                ahead.constant.slope,
                 ahead.constant.offset,
                 self._inflation(problem, ahead.info),
                 self._upper(problem, ahead.info, "spectral") if spectral and problem.k > 1 else 0.0,
@@ -210,7 +248,20 @@ class SAQM(Static):
 
 @njit_fast
 def _skip(  # type: ignore[no-untyped-def]
-    inverse, theta, rows, totals, index, counts, k, epsilon, scale, offset, inflation, floor, grows
+    inverse,
+    theta,
+    rows,
+    totals,
+    index,
+    counts,
+    k,
+    epsilon,
+    scale,
+    slope,
+    offset,
+    inflation,
+    floor,
+    grows,
 ):
     """Count rounds at which gap + epsilon is below the radius for certain (1e-6 to spare)."""
     n = len(theta)
@@ -236,7 +287,7 @@ def _skip(  # type: ignore[no-untyped-def]
         far = norm2(inverse, peel_from(inverse, diagonal, degree, k)) if k > 1 else diagonal.max()
         shrink = growth if grows else 1.0
         far = max(far * max(inflation / shrink, 1.0), floor / growth)
-        C = scale * np.sqrt(max(0.0, 2.0 * np.log(t) + offset))
+        C = scale * np.sqrt(max(0.0, slope * np.log(t) + offset))
         radius = C * (np.sqrt(max(0.0, norm2(inverse, best))) + np.sqrt(max(0.0, far)))
         if gap + epsilon + 1e-9 * size >= radius * (1.0 - 1e-6):
             return r

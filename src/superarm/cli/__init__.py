@@ -8,6 +8,10 @@ from typing import Any
 
 import click
 
+from superarm.cli.analyse import analyse
+from superarm.cli.datasets import datasets
+from superarm.cli.design import design
+from superarm.cli.forecast import forecast
 from superarm.cli.maximise import maximise
 from superarm.cli.simulate import simulate
 from superarm.errors import SuperarmError
@@ -44,3 +48,7 @@ def main() -> None:
 
 main.add_command(simulate)
 main.add_command(maximise)
+main.add_command(forecast)
+main.add_command(design)
+main.add_command(analyse)
+main.add_command(datasets)

@@ -9,39 +9,27 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from superarm.cli.output import as_cell, as_csv, as_table
+from superarm.cli.question import Known, format_option, groups, groups_options, sureness_options
 from superarm.errors import SettingError
 
 if TYPE_CHECKING:
     from superarm.algorithms import Static
+    from superarm.design import Design
     from superarm.simulation import Replications
 
 ALGORITHMS = ("saqm", "sa-foa", "icb", "exhaustive")
+SUPPORT = "Super-arms to measure: a number, a multiple as 8n, or full."
 
 
 @click.command()
 @click.option(
     "--means", "path", required=True, metavar="FILE", help="CSV with the header arm,mean."
 )
-@click.option("--k", required=True, type=int, help="How many arms make a group.")
-@click.option(
-    "--epsilon", default=0.0, show_default=True, help="How far from the best is good enough."
-)
-@click.option("--delta", default=0.05, show_default=True, help="How often the answer may be wrong.")
-@click.option(
-    "--noise",
-    required=True,
-    help="gaussian:SIGMA, bounded:R[:independent], labels, shared-labels or total:LO:HI.",
-)
-@click.option(
-    "--direction",
-    type=click.Choice(["maximize", "minimize"]),
-    default="maximize",
-    show_default=True,
-    help="Whether great totals are good (rewards) or bad (costs).",
-)
+@groups_options
+@sureness_options
 @click.option(
     "--algorithm",
-    type=click.Choice(ALGORITHMS),
+    type=Known("algorithms"),
     default="saqm",
     show_default=True,
     help="The rule that decides when to stop.",
@@ -53,7 +41,8 @@ ALGORITHMS = ("saqm", "sa-foa", "icb", "exhaustive")
     show_default=True,
     help="The paper to the letter, as its tables must have been run, or what is true.",
 )
-@click.option("--support", help="Super-arms to measure: a number, a multiple as 8n, or full.")
+@click.option("--design", type=Known("designs"), help="Where to measure.  [default: uniform]")
+@click.option("--support", help=SUPPORT)
 @click.option("--schedule", help="When to look: every, geometric:RATIO or planned:T1,T2,...")
 @click.option("--sigma", help="noise: as the noise model says; paper: kR.")
 @click.option("--constants", help="corrected, or paper: as printed.")
@@ -68,17 +57,11 @@ ALGORITHMS = ("saqm", "sa-foa", "icb", "exhaustive")
 @click.option("--replications", default=1, show_default=True, help="Number of runs.")
 @click.option("--rng", default=0, show_default=True, help="Seed: the same seed, the same results.")
 @click.option("--workers", default=1, show_default=True, help="Processes; they change no number.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["table", "json", "csv"]),
-    default="table",
-    show_default=True,
-    help="A table to read, one JSON object, or a CSV line a run.",
-)
+@format_option("A table to read, one JSON object, or a CSV line a run.")
 def simulate(
     path: str,
-    k: int,
+    k: int | None,
+    family: str | None,
     epsilon: float,
     delta: float,
     noise: str,
@@ -92,19 +75,26 @@ def simulate(
     form: str,
     **settings: Any,
 ) -> None:
-    """Find the best k arms of a list with known means, from simulated totals of groups of k."""
+    """Find the best group of arms with known means, from simulated totals of groups."""
     from superarm._jit import announce_compilation
-    from superarm.datasets import read_means
+    from superarm.datasets import read_arms
     from superarm.noise import parse_noise
     from superarm.problem import Problem
     from superarm.simulation import environment, replicate
     from superarm.simulation.engine import MOST_PULLS
 
-    given = read_means(path)
-    law = parse_noise(noise)
-    problem = Problem(given.arms, k, law, epsilon=epsilon, delta=delta, direction=direction)  # type: ignore[arg-type]
+    table = read_arms(path, "mean")
+    law, means = parse_noise(noise), table.numbers("mean")
+    problem = Problem(
+        table.column("arm"),
+        groups(k, family, table),
+        law,
+        epsilon=epsilon,
+        delta=delta,
+        direction=direction,  # type: ignore[arg-type]
+    )
     rule = build_algorithm(algorithm, preset, settings)
-    world = environment(given.means, law)
+    world = environment(means, law)
     announce_compilation()
     with click.progressbar(
         length=replications, label="runs", file=sys.stderr, hidden=not sys.stderr.isatty()
@@ -124,16 +114,14 @@ def simulate(
 
 def build_algorithm(name: str, preset: str, settings: dict[str, Any]) -> Static:
     """Return an algorithm from a preset and the settings given as text (None: not given)."""
-    from superarm.algorithms import ALGORITHMS as RULES
-    from superarm.design import Uniform
+    from superarm.plugins import load
     from superarm.schedule import parse_schedule
 
-    rule = RULES[name]
+    rule = load("algorithms", name)
     chosen = {key: value for key, value in settings.items() if value is not None}
-    if "support" in chosen:
-        text = chosen.pop("support").strip()
-        chosen["design"] = Uniform(
-            int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else text
+    if "support" in chosen or "design" in chosen:
+        chosen["design"] = build_design(
+            chosen.get("design", "uniform"), chosen.pop("support", None)
         )
     if "schedule" in chosen:
         chosen["schedule"] = parse_schedule(chosen["schedule"])
@@ -143,6 +131,18 @@ def build_algorithm(name: str, preset: str, settings: dict[str, Any]) -> Static:
         if key not in rule.__dataclass_fields__:
             raise SettingError(f"--{key} is not a setting of {name}")
     return rule.preset(preset, **chosen)
+
+
+def build_design(name: str, support: str | None) -> Design:
+    """Return a design by name, on a support that is given as text (None: its default)."""
+    from superarm.plugins import load
+
+    kind = load("designs", name)
+    if support is None:
+        return kind()
+    text = support.strip()
+    number = text.isascii() and text.isdecimal() and len(text) < 19
+    return kind(support=int(text) if number else text)
 
 
 def _number_or_name(text: str) -> float | str:

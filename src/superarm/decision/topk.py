@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Members = NDArray[np.intp]
-Vector = NDArray[np.float64]
+from superarm.decision.base import Decision, Members, Rows, Vector, log_choose
 
 
 @dataclass(frozen=True)
-class TopK:
-    """All size-k subsets of n arms; sets are ascending index arrays, ties go to the lower index."""
+class TopK(Decision):
+    """All size-k subsets of n arms; ties go to the lower index."""
 
     n: int
     k: int
 
     @property
     def log_size(self) -> float:
-        """log K, K = C(n, k)."""
         return log_choose(self.n, self.k)
 
     @property
@@ -32,7 +30,6 @@ class TopK:
 
     @property
     def size_in_words(self) -> str:
-        """K for people, however large."""
         power = int(self.log_size / math.log(10))
         return f"{self.size:,}" if power < 9 else f"about 10^{power}"
 
@@ -40,16 +37,36 @@ class TopK:
         """Return the set of greatest weight: O(n log n)."""
         return np.sort(np.argsort(-weights, kind="stable")[: self.k])
 
-    def best_two(self, weights: Vector) -> tuple[Members, Members]:
-        """Return the best set and the best of the others (k < n): the cheapest single swap away."""
+    def best_within(
+        self, weights: Vector, forced: Collection[int], forbidden: Collection[int]
+    ) -> Members | None:
+        left = np.array(weights, dtype=np.float64)
+        left[list(forbidden)] = -np.inf
+        left[list(forced)] = np.inf
+        members = self.best(left)
+        return None if np.isneginf(left[members]).any() or len(forced) > self.k else members
+
+    def best_two(self, weights: Vector) -> tuple[Members, Members | None]:
+        """Return the best set and the best of the others: the cheapest single swap away."""
         order = np.argsort(-weights, kind="stable")
+        if self.k == self.n:
+            return np.sort(order), None
         others = np.append(order[: self.k - 1], order[self.k])
         return np.sort(order[: self.k]), np.sort(others)
 
-    def best_except(self, weights: Vector, excluded: Members) -> Members:
-        """Return the set of greatest weight other than `excluded`."""
-        first, second = self.best_two(weights)
-        return second if np.array_equal(first, excluded) else first
+    def contains(self, members: Iterable[int]) -> bool:
+        chosen = set(members)
+        return len(chosen) == self.k and all(0 <= i < self.n for i in chosen)
+
+    def draw(self, rng: np.random.Generator) -> Members:
+        """Return a random set, all of them equally likely."""
+        return np.sort(rng.choice(self.n, self.k, replace=False, shuffle=False))
+
+    def exchanges(self, members: Members) -> Iterator[Members]:
+        outside = np.setdiff1d(np.arange(self.n), members)
+        for place in range(len(members)):
+            for arm in outside:
+                yield np.sort(np.append(np.delete(members, place), arm))
 
     def swap_gains(self, weights: Vector, members: Members) -> Vector:
         """Return the most that 1, 2, ..., min(k, n-k) swaps can add to the weight of a set.
@@ -63,12 +80,9 @@ class TopK:
         heaviest = -np.sort(-weights[~inside])[:levels]
         return np.cumsum(heaviest - lightest)
 
-    def enumerate(self) -> Members:
-        """Return all K sets, in lexicographic order: small cases only."""
-        flat = chain.from_iterable(combinations(range(self.n), self.k))
-        return np.fromiter(flat, dtype=np.intp, count=self.size * self.k).reshape(-1, self.k)
+    def sets(self) -> Iterator[Sequence[int]]:
+        return combinations(range(self.n), self.k)
 
-
-def log_choose(n: int, k: int) -> float:
-    """log C(n, k), in O(1)."""
-    return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
+    def enumerate(self) -> Rows:
+        flat = chain.from_iterable(self.sets())
+        return np.fromiter(flat, dtype=np.int64, count=self.size * self.k).reshape(-1, self.k)

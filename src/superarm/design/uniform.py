@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from superarm._checks import real, whole
-from superarm.decision import TopK
+from superarm.decision import Decision, TopK, as_rows, span_basis
 from superarm.design.base import Design
 from superarm.design.support import random_support, span_first
 from superarm.errors import SettingError, SupportError
@@ -41,7 +41,7 @@ class Uniform(Design):
             if support != "full":
                 _multiple(support)
         elif isinstance(support, Iterable):
-            object.__setattr__(self, "support", _index_rows(support))
+            object.__setattr__(self, "support", index_rows(support))
         else:
             size = whole("support (a number, 'full', '8n', or super-arms)", support, SettingError)
             object.__setattr__(self, "support", size)
@@ -52,9 +52,28 @@ class Uniform(Design):
         return f"uniform:{self.support}"
 
     def plan(self, problem: Problem, rng: np.random.Generator) -> SupportPlan:
-        rows, source = self._rows(problem.decision, rng)
-        order, spanning = span_first(rows, problem.arms)
-        return SupportPlan(rows[order], problem.n, spanning=spanning, source=source)
+        decision = problem.decision
+        if isinstance(decision, TopK):
+            rows, source = self._rows(decision, rng)
+        else:
+            rows, source = self._rows_of_class(decision, rng)
+        basis = span_basis(decision, rng)
+        order, spanning = span_first(rows, problem.arms, basis)
+        return SupportPlan(rows[order], problem.n, spanning=spanning, source=source, basis=basis)
+
+    def _rows_of_class(
+        self, decision: Decision, rng: np.random.Generator
+    ) -> tuple[NDArray[np.int64], str]:
+        if isinstance(self.support, tuple):
+            return given_rows(self.support, decision), "given"
+        if self.support == "full":
+            return decision.enumerate(), "full"
+        size = self.support
+        if isinstance(size, str):
+            size = _multiple(size) * decision.n
+        if size > FULL_LIMIT:
+            raise SettingError(f"more than {FULL_LIMIT:,} super-arms are too many to list")
+        return random_support(decision, size, rng), "random"
 
     def _rows(self, topk: TopK, rng: np.random.Generator) -> tuple[NDArray[np.int64], str]:
         if isinstance(self.support, tuple):
@@ -88,7 +107,7 @@ class Weighted(Design):
     proportions: tuple[float, ...]
 
     def __init__(self, support: Sequence[Sequence[int]], proportions: Sequence[float]) -> None:
-        object.__setattr__(self, "support", _index_rows(support))
+        object.__setattr__(self, "support", index_rows(support))
         given: Any = proportions
         if isinstance(given, str) or not isinstance(given, Iterable):
             raise SettingError(f"proportions must be a list of numbers, not {given!r}")
@@ -113,29 +132,37 @@ class Weighted(Design):
     def plan(self, problem: Problem, rng: np.random.Generator) -> SupportPlan:
         weights = np.array(self.proportions)
         rows = given_rows(self.support, problem.decision)[weights > 0]
-        order, spanning = span_first(rows, problem.arms)
+        basis = span_basis(problem.decision, rng)
+        order, spanning = span_first(rows, problem.arms, basis)
         return SupportPlan(
-            rows[order], problem.n, spanning=spanning, proportions=weights[weights > 0][order]
+            rows[order],
+            problem.n,
+            spanning=spanning,
+            proportions=weights[weights > 0][order],
+            basis=basis,
         )
 
 
-def given_rows(support: Sequence[Sequence[int]], topk: TopK) -> NDArray[np.int64]:
+def given_rows(support: Sequence[Sequence[int]], decision: Decision) -> NDArray[np.int64]:
     """Check a user's super-arms and return them as sorted rows."""
     if not support:
         raise SupportError("the support is empty: give at least one super-arm")
     for row in support:
-        if len(row) != topk.k or len(set(row)) != topk.k or not all(0 <= i < topk.n for i in row):
+        if len(set(row)) == len(row) and decision.contains(row):
+            continue
+        if isinstance(decision, TopK):
             raise SupportError(
-                f"super-arm {tuple(row)} is not {topk.k} different arm indices "
-                f"between 0 and {topk.n - 1}"
+                f"super-arm {tuple(row)} is not {decision.k} different arm indices "
+                f"between 0 and {decision.n - 1}"
             )
-    rows = np.sort(np.array(support, dtype=np.int64), axis=1)
+        raise SupportError(f"super-arm {tuple(row)} is none of the decision class")
+    rows = as_rows(support)
     if len(np.unique(rows, axis=0)) < len(rows):
         raise SupportError("the support lists a super-arm twice; use proportions to weight it")
     return rows
 
 
-def _index_rows(support: Iterable[Iterable[Any]]) -> tuple[tuple[int, ...], ...]:
+def index_rows(support: Iterable[Iterable[Any]]) -> tuple[tuple[int, ...], ...]:
     """Return a user's super-arms as tuples of arm indices (names are not indices)."""
     try:
         return tuple(

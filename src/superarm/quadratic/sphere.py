@@ -38,10 +38,15 @@ def centred(W: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def differences(n: int) -> NDArray[np.float64]:
-    """Return an orthonormal basis of the vectors orthogonal to 1, in columns (a reflection's)."""
-    v = np.full(n, 1 / np.sqrt(n))
-    v[0] += 1.0
-    return (np.eye(n) - np.outer(v, v) * (2 / (v @ v)))[:, 1:]
+    """Return an orthonormal basis of the vectors orthogonal to 1, in columns."""
+    return orthogonal_to(np.ones(n))
+
+
+def orthogonal_to(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return an orthonormal basis of the vectors orthogonal to x, in columns (a reflection's)."""
+    v = x / np.linalg.norm(x)
+    v[0] += 1.0 if v[0] >= 0 else -1.0
+    return (np.eye(len(x)) - np.outer(v, v) * (2 / (v @ v)))[:, 1:]
 
 
 @njit_fast

@@ -209,8 +209,7 @@ def _regret(problem: Problem, means: NDArray[np.float64], verdict: Verdict) -> f
     if not verdict.answer:
         return math.inf
     theta = problem.sign * means
-    index = {name: i for i, name in enumerate(problem.arms)}
-    chosen = {index[name] for name in verdict.answer}
+    chosen = {problem.index[name] for name in verdict.answer}
     best = set(problem.decision.best(theta).tolist())
     parts = [theta[i] for i in best - chosen] + [-theta[i] for i in chosen - best]
     regret, rounding = math.fsum(parts), 1e-15 * math.fsum(map(abs, parts))

@@ -69,7 +69,7 @@ class LinearEnvironment(Environment):
 
     def pulls(self, plan: Plan, start: int, stop: int, rng: np.random.Generator) -> Vector:
         rows = plan.members(plan.order(start, stop))
-        means = self.means[rows]
+        means, there = self._of(rows), (rows >= 0).sum(axis=1)
         size = len(rows)
         match self.noise:
             case Gaussian(scale):
@@ -81,7 +81,7 @@ class LinearEnvironment(Environment):
                 high = (
                     rng.random(means.shape if independent else (size, 1)) < (means / bound + 1) / 2
                 )
-                return bound * (2.0 * high.sum(axis=1) - means.shape[1])
+                return bound * (2.0 * (high & (rows >= 0)).sum(axis=1) - there)
             case Total(low, high):
                 share = self._share(means.sum(axis=1), low, high)
                 return np.where(rng.random(size) < share, high, low)
@@ -99,8 +99,12 @@ class LinearEnvironment(Environment):
         else:
             values, chances = self._outcomes(plan)
             hits = rng.multinomial(counts, chances)
-            totals, squares = hits @ values, hits @ values**2
+            totals, squares = (hits * values).sum(axis=1), (hits * values**2).sum(axis=1)
         tally.add_block(counts, totals, squares)
+
+    def _of(self, rows: Index) -> Vector:
+        """Means of rows of arms; 0 for what fills up a short one."""
+        return np.where(rows < 0, 0.0, self.means[rows])
 
     def _normal_block(
         self, plan: Plan, counts: Index, rng: np.random.Generator
@@ -108,7 +112,7 @@ class LinearEnvironment(Environment):
         """Sum ~ N(c mu, c s^2), and independently the scatter about the mean, s^2 chi^2_{c-1}."""
         assert isinstance(self.noise, Gaussian)
         scale = self.noise.scale
-        mean = self.means[plan.members(slice(None))].sum(axis=1)
+        mean = self._of(plan.members(slice(None))).sum(axis=1)
         sums = counts * mean + scale * np.sqrt(counts) * rng.standard_normal(len(counts))
         scatter = scale**2 * 2 * rng.standard_gamma(np.maximum(counts - 1, 0) / 2)
         return sums, sums**2 / np.maximum(counts, 1) + scatter
@@ -116,18 +120,19 @@ class LinearEnvironment(Environment):
     def _outcomes(self, plan: Plan) -> tuple[Vector, Vector]:
         """Possible totals, and the chance of each for each super-arm (kept for the next block)."""
         if self._known is None or self._known[0] is not plan:
-            means = self.means[plan.members(slice(None))]
-            self._known = (plan, *self._law(means))
+            self._known = (plan, *self._law(plan.members(slice(None))))
         return self._known[1], self._known[2]
 
-    def _law(self, means: Vector) -> tuple[Vector, Vector]:
-        k = means.shape[1]
+    def _law(self, rows: Index) -> tuple[Vector, Vector]:
+        means, k = self._of(rows), rows.shape[1]
         match self.noise:
             case Labels(shared):
                 return np.arange(k + 1.0), _hits(means, shared)
             case Bounded(bound, independent):
-                values = bound * (2 * np.arange(k + 1.0) - k)
-                return values, _hits((means / bound + 1) / 2, not independent)
+                sizes = (rows >= 0).sum(axis=1, keepdims=True)
+                values = bound * (2 * np.arange(k + 1.0) - sizes)
+                chances = np.where(rows < 0, 0.0, (means / bound + 1) / 2)
+                return values, _hits(chances, not independent)
             case Total(low, high):
                 share = self._share(means.sum(axis=1), low, high)
                 return np.array([low, high]), np.column_stack([1 - share, share])
@@ -152,7 +157,7 @@ class Recorded(Environment):
 
     def check(self, problem: Problem) -> None:
         for total in self.totals.tolist():
-            problem.noise.check_total(total, problem.k)
+            problem.noise.check_total(total, problem.k, problem.decision.least_size)
 
     def pulls(self, plan: Plan, start: int, stop: int, rng: np.random.Generator) -> Vector:
         return self.totals[start:stop]
