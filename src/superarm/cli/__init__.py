@@ -14,6 +14,7 @@ from superarm.cli.design import design
 from superarm.cli.forecast import forecast
 from superarm.cli.maximise import maximise
 from superarm.cli.simulate import simulate
+from superarm.cli.study import study
 from superarm.errors import SuperarmError
 
 # Before NumPy is loaded: on our small matrices more BLAS threads only wait for each other.
@@ -52,3 +53,4 @@ main.add_command(forecast)
 main.add_command(design)
 main.add_command(analyse)
 main.add_command(datasets)
+main.add_command(study)
