@@ -12,7 +12,7 @@ from peeling import random_weights
 
 import superarm as sa
 from superarm import reference
-from superarm.estimate import Information, gram
+from superarm.estimate import Dense, gram
 from superarm.quadratic.densest import greedy_peeling
 from superarm.tally import Tally
 
@@ -107,7 +107,7 @@ def inverse_row(sizes: Sequence[int], repeats: int) -> Row:
         rng = np.random.default_rng(n)
         rows = np.array([np.sort(rng.choice(n, n // 2, replace=False)) for _ in range(8 * n)])
         matrices[n] = gram(rows, np.ones(len(rows), np.int64), n)
-    ours = {f"ours {n}": lambda A=A: Information(A).inverse() for n, A in matrices.items()}
+    ours = {f"ours {n}": lambda A=A: Dense(A).inverse() for n, A in matrices.items()}
     slow = {f"numpy {n}": lambda A=A: np.linalg.inv(A) for n, A in matrices.items()}
     times = in_turns({**ours, **slow}, repeats)
     taken = [times[f"ours {n}"].least for n in sizes]

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from common import HEADER, Row, one_thread, tell
 
-GROUPS = ("rounds", "peeling", "quadratic", "bulk", "startup", "growth")
+GROUPS = ("rounds", "peeling", "quadratic", "certified", "bulk", "startup", "growth")
 RESULT = Path(__file__).resolve().parents[1] / "build" / "bench.md"
 
 

@@ -34,7 +34,7 @@ def main() -> None:
     scores = sa.environment(workers.means, problem.noise)
     looks: list[sa.Verdict] = []
     announce_compilation()
-    run = sa.simulate(problem, sa.SAQM(), scores, rng=1, watch=looks.append)
+    run = sa.simulate(problem, sa.Certified(), scores, rng=1, watch=looks.append)
     print(table(workers.means, problem, run.verdict))
     print(conclusion(workers.means, problem, run))
     try:
@@ -100,18 +100,20 @@ def draw(means: tuple[float, ...], problem: sa.Problem, looks: list[sa.Verdict])
     left.legend(loc="upper left", frameon=False)
 
     pulls, radius = [look.pulls for look in looks], [look.radius for look in looks]
-    right.loglog(pulls, radius, color=INK, linewidth=2)
-    right.loglog(pulls, [look.gap + look.epsilon for look in looks], color=GREEN, linewidth=2)
-    right.text(600, 8.5, "how far off the estimated\nlead may be (radius)", color=INK)
+    right.plot(pulls, radius, color=INK, linewidth=2)
+    right.plot(pulls, [look.gap + look.epsilon for look in looks], color=GREEN, linewidth=2)
+    third = len(pulls) // 3
+    off = "how far off the estimated\nlead may be (radius)"
+    right.annotate(off, (pulls[third], radius[third]), (8, 8), textcoords="offset points")
     lead = f"the crew's lead over its closest rival + {e} (gap + epsilon)"
-    right.text(pulls[0], 0.43, lead, color=GREEN, va="top")
+    right.text(0.02, 0.06, lead, color=GREEN, transform=right.transAxes)
     right.axvline(end.pulls, color=INK, linewidth=0.8, linestyle=":")
     stop = f"stop after {end.pulls:,} crew measurements"
-    right.annotate(stop, (end.pulls, 150), (-6, 0), textcoords="offset points", ha="right")
+    right.annotate(stop, (end.pulls, max(radius)), (-6, 0), textcoords="offset points", ha="right")
     right.set_title(f"Stop once the lead + {e} covers its possible error")
-    right.set(xlabel="crew measurements", ylabel="right answers of a crew of 10", ylim=(0.3, None))
-    for axis in (right.xaxis, right.yaxis):
-        axis.set_major_formatter("{x:,g}")
+    right.set(xlabel="crew measurements", ylabel="right answers of a crew of 10")
+    right.set(xlim=(0, None), ylim=(0, None))
+    right.xaxis.set_major_formatter("{x:,g}")
     figure.supxlabel(CREDIT, fontsize=8, color=INK)
     PICTURE.parent.mkdir(exist_ok=True)
     figure.savefig(PICTURE, dpi=150)

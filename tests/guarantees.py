@@ -119,7 +119,7 @@ def hunt(rule, kind, runs, *, delta=None, max_pulls=50_000):
 
 def replace_delta(problem, delta):
     """Return the problem with another delta."""
-    return sa.Problem(problem.arms, problem.k, problem.noise, epsilon=problem.epsilon, delta=delta)
+    return replace(problem, delta=delta)
 
 
 __all__ = ["CLASSES", "KINDS", "RULES", "Hunt", "Kind", "hunt"]

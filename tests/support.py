@@ -21,6 +21,7 @@ RULES = {
     "icb": sa.ICB(),
     "icb-ellipsoid": sa.ICB(radius="ellipsoid", constants="paper"),
     "exhaustive": sa.Exhaustive(),
+    "certified": sa.Certified(),
 }
 """One row an algorithm: every contract test runs on each."""
 
@@ -61,7 +62,8 @@ def halved(kind):
 
     def constant(self, problem, delta):
         radius = kind.constant(self, problem, delta)
-        return dataclasses.replace(radius, scale=radius.scale / 2)
+        scale = "sigma" if hasattr(radius, "sigma") else "scale"
+        return dataclasses.replace(radius, **{scale: getattr(radius, scale) / 2})
 
     return type(f"Halved{kind.__name__}", (kind,), {"constant": constant})
 

@@ -132,23 +132,36 @@ def test_a_plan_for_another_class():
         ({"--pulls": 10**9}, "--pulls must not exceed"),
         ({"--support": "7"}, "a support of 7 super-arms cannot tell 8 arms apart"),
         ({"--support": "many"}, "support 'many' is not"),
-        ({"--design": "round"}, "'round' is not one of uniform"),
+        ({"--design": "round"}, "'round' is not one of cyclic, uniform"),
         ({"--k": None, "--class": "trees"}, "'trees' is none of the decisions"),
         ({"--k": None, "--class": "spanning-trees"}, "needs a column 'from'"),
         ({"--k": None, "--class": "spanning-trees:3"}, "is written spanning-trees"),
         ({"--k": None, "--class": "paths:a"}, "paths need their ends"),
         ({"--arms": "nobody.csv"}, "nobody.csv: No such file"),
-        ({"--out": "nowhere/plan.csv"}, "the system says: No such file"),
+        ({"--out": "nowhere/plan.csv"}, "nowhere/plan.csv: not the name of a file in a directory"),
+        ({"--out": "."}, ".: not the name of a file"),
+        ({"--out": ""}, "--out: not the name of a file"),
+        ({"--out": "arms.csv"}, "arms.csv: there already, and not a plan without totals"),
     ],
 )
 def test_a_mistake_in_design_gives_one_clear_line(options, says):
     base = {"--arms": "arms.csv", "--k": 3, "--pulls": 50, "--out": "plan.csv"}
     given = {key: value for key, value in {**base, **options}.items() if value is not None}
     result = called("design", *(word for pair in given.items() for word in pair))
-    assert result.exit_code == (1 if "--out" in options else 2)
+    assert result.exit_code == 2
     assert says in result.stderr
     assert "Traceback" not in result.output
     assert result.stdout == ""
+
+
+def test_a_plan_is_written_anew_but_never_over_totals():
+    planned(100)
+    assert len(planned(120)) == 120
+    before = Path(written(measured(planned(100)), "plan.csv")).read_text(encoding="utf-8")
+    result = called("design", "--arms", "arms.csv", "--k", 3, "--pulls", 100, "--out", "plan.csv")
+    assert result.exit_code == 2
+    assert "plan.csv: there already" in result.stderr
+    assert Path("plan.csv").read_text(encoding="utf-8") == before
 
 
 # ---- analysis ------------------------------------------------------------------------------------
@@ -163,8 +176,13 @@ def test_an_answer_with_its_certificate():
     assert list(found["estimates"]) == ARMS
     # What is reached is what would have been certified, and nothing better.
     reached = found["epsilon_reached"]
-    assert analysed(epsilon=reached * 1.001)["certificate"] is not None
-    less = analysed(epsilon=reached * 0.999)
+    assert found["certificate"]["epsilon"] == reached
+    written(measured(planned(150, "--design", "uniform")))
+    rule = ("--algorithm", "icb")
+    reached = analysed(*rule)["epsilon_reached"]
+    assert reached > 0
+    assert analysed(*rule, epsilon=reached * 1.001)["certificate"] is not None
+    less = analysed(*rule, epsilon=reached * 0.999)
     assert less["certificate"] is None
     assert less["reason"].startswith("these pulls show only that it is within")
 
@@ -245,8 +263,9 @@ def test_paths_are_analysed_too():
         ("pull,members,total\n1,w0;w1;w2,1\n1,w0;w1;w3,1\n", "line 3: pull 1 is on line 2 too"),
         ("pull,members,total\n1,w0;;w2,1\n", "line 2: 'w0;;w2' is not a group"),
         ("pull,members,total\n1,w0;w1;w2,two\n", "line 2: 'two' is not a finite number"),
-        ("pull,members,total\n1,w0;w1;zoe,2\n", "'zoe' is none of the arms"),
-        ("pull,members,total\n1,w0;w1,2\n", "super-arm (0, 1) is not 3 different arm indices"),
+        ("pull,members,total\n1,w0;w1;zoe,2\n", "line 2: 'zoe' is none of the arms"),
+        ("pull,members,total\n1,w0;w1,2\n", "line 2: the group (w0, w1) is not 3 different arms"),
+        ("pull,members,total\n1,w0;w1;w1,2\n", "line 2: the group (w0, w1, w1) is not 3"),
         ("pull,members,total\n1,w0;w1;w2,2\n", "cannot be told apart"),
         ("pull,members,total\n1,w0;w1;w2,\n", "no pull has a total yet"),
     ],
@@ -265,7 +284,7 @@ def test_a_total_that_cannot_be_is_refused():
     written(rows)
     result = called("analyse", "totals.csv", "--arms", "arms.csv", "--k", 3, "--noise", "labels")
     assert result.exit_code == 2
-    assert "total 4 is outside 0 .. 3" in result.stderr
+    assert "totals.csv, line 5: total 4 is outside 0 .. 3" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -320,6 +339,26 @@ def test_pulls_and_totals_must_match():
     problem = sa.Problem(2, 1, sa.gaussian(1.0))
     with pytest.raises(sa.SettingError, match="2 pulls need as many totals, not 1"):
         sa.analyse(problem, [[0], [1]], [1.0])
+
+
+@pytest.mark.parametrize(
+    ("pulls", "totals", "says"),
+    [
+        (None, [1.0], "pulls must be a list"),
+        ([[0]], 1.0, "totals must be a list"),
+        ([[0], 1], [1.0, 2.0], "pull 2: a pull must be a group of arms, not 1"),
+        ([[0], "2"], [1.0, 2.0], "pull 2: a pull must be a group of arms, not '2'"),
+        ([[0], ["3"]], [1.0, 2.0], "pull 2: '3' is none of the arms"),
+        ([[0], [2]], [1.0, 2.0], r"pull 2: the group \(2\) is not 1 different"),
+        ([[0], []], [1.0, 2.0], r"pull 2: the group \(\) is not 1 different"),
+        ([[0], [0.5]], [1.0, 2.0], "pull 2: an arm's index must be a whole number"),
+        ([[0], [1]], [1.0, "2"], "pull 2: a total must be a number"),
+        ([[0], [1]], [1.0, float("nan")], "pull 2: a total must be a finite number"),
+    ],
+)
+def test_pulls_and_totals_that_cannot_be_are_named(pulls, totals, says):
+    with pytest.raises(sa.SuperarmError, match=says):
+        sa.analyse(sa.Problem(2, 1, sa.gaussian(1.0)), pulls, totals)
 
 
 # ---- planned looks -------------------------------------------------------------------------------
@@ -443,6 +482,7 @@ def test_every_class_is_reached_from_the_command_line(family, table, best):
         ("matchings:x", "'x' is not a whole number"),
         ("matchings:1:2", "is written matchings or matchings:SIZE"),
         ("partition:p=1", "needs a column 'group'"),
+        ("partition:p=1:p=2", "group 'p' has two capacities"),
         ("transversal", "needs a column 'posts'"),
         ("paths:s:nowhere", "no edge touches 'nowhere'"),
         ("", "'' is none of the decisions"),

@@ -20,7 +20,13 @@ import superarm
 from superarm.cli import main
 
 PLAIN = "arm,mean\na,0.9\nb,0.8\nc,0.3\nd,0.2\n"
-BASE = {"--means": "means.csv", "--k": "2", "--noise": "labels", "--epsilon": "0.5"}
+BASE = {
+    "--means": "means.csv",
+    "--k": "2",
+    "--noise": "labels",
+    "--epsilon": "0.5",
+    "--algorithm": "saqm",
+}
 
 
 @pytest.fixture(autouse=True)
@@ -67,6 +73,8 @@ def check_json(found: Any) -> None:
         "runs",
         "pulls_mean",
         "wrong",
+        "bound",
+        "pulls_over_bound",
     ]
     assert found["algorithm"] == "saqm"
     assert found["problem"] == {
@@ -91,10 +99,34 @@ def check_json(found: Any) -> None:
     assert found["pulls_mean"] == pytest.approx(sum(run["pulls"] for run in found["runs"]) / 3)
     assert type(found["wrong"]) is int
     assert found["wrong"] == 0
+    assert found["bound"]["kind"] == "isotropic"
+    assert found["pulls_over_bound"] == found["pulls_mean"] / found["bound"]["pulls"]
 
 
 def test_json() -> None:
     check_json(data(replications=3))
+
+
+def test_certified_is_the_default() -> None:
+    found = data(algorithm=None, replications=3)
+    assert found["algorithm"] == "certified"
+    assert found["design"]["kind"] == "cyclic"
+    assert all(run["certified"] for run in found["runs"])
+
+
+def test_a_budget_says_what_it_reached() -> None:
+    found = data(algorithm="certified", budget=200, replications=3)
+    for run in found["runs"]:
+        assert run["pulls"] == 200
+        assert run["certified"] is True
+        assert 0 <= run["epsilon_reached"] < 2
+        assert 0 <= run["confidence"] <= 1
+    result = called(algorithm="certified", budget=200)
+    assert "epsilon reached with probability >= 0.95" in result.stdout
+    for wrong in ({"budget": 0}, {"budget": 2}, {"budget": 200, "schedule": "every"}):
+        result = called(algorithm="certified", **wrong)
+        assert result.exit_code == 2
+        assert "budget" in result.stderr
 
 
 def test_json_from_a_process_of_its_own() -> None:
@@ -132,7 +164,7 @@ def test_table() -> None:
     result = called(replications=3)
     runs = data(replications=3)["runs"]
     assert result.exit_code == 0
-    head, gap, titles, rule, *rows, space, foot = result.stdout.splitlines()
+    head, gap, titles, rule, *rows, space, foot, bound = result.stdout.splitlines()
     assert head == (
         "saqm: best 2 of 4, epsilon 0.5, delta 0.05, noise labels; design: uniform on 6 super-arms"
     )
@@ -145,6 +177,7 @@ def test_table() -> None:
         assert rest == ["a,", "b", "yes"]
     mean = sum(run["pulls"] for run in runs) / 3
     assert foot == f"mean pulls {mean:,.0f}; wrong (regret > epsilon): 0 of 3 runs"
+    assert bound.startswith("lower bound on the isotropic design")
 
 
 def test_the_table_says_why_a_run_is_not_certified() -> None:
@@ -574,10 +607,10 @@ BAD_MATRICES = [
     ("1,2,3\n2,1,0\n", "square, not of shape (2, 3)"),
     ("1,nan\nnan,1\n", "row 1, column 2 is"),
     ("1,inf\ninf,1\n", "finite"),
-    ("1,x\nx,1\n", "W.csv, line 1: could not convert string to float: 'x'"),
+    ("1,x\nx,1\n", "W.csv, line 1: 'x' is not"),
     ("1,2\n\n2\n", "W.csv, line 3: 1 cells, where line 1 has 2"),
     ("", "W.csv: no numbers in it"),
-    ("a,b\n1,0\n0,1\n", "W.csv, line 1: could not convert"),
+    ("a,b\n1,0\n0,1\n", "W.csv, line 1: 'a' is not"),
 ]
 
 
@@ -625,6 +658,19 @@ def test_an_unreadable_matrix_is_refused(matrix: Path, name: str, content: bytes
         path.write_bytes(content)
     result = maximised("--matrix", path, "--k", 1)
     check_refused(result.exit_code, result.stdout, result.stderr, name)
+
+
+def test_what_does_not_fit_into_the_memory_is_one_clear_line(
+    matrix: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from superarm.quadratic import matrix as module
+
+    def full(*_: Any) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(module, "read_matrix", full)
+    result = maximised("--matrix", matrix, "--k", 1)
+    check_refused(result.exit_code, result.stdout, result.stderr, "more memory than there is")
 
 
 def test_an_objects_file_is_refused_unread(matrix: Path) -> None:

@@ -202,8 +202,9 @@ def test_ties_with_epsilon_0_end_at_the_limit(rule):
     assert "1" in found.verdict.answer
 
 
-@pytest.mark.parametrize("preset", ["text", "experiments", "corrected"])
-@pytest.mark.parametrize("kind", ALGORITHMS.values(), ids=ALGORITHMS)
+@pytest.mark.parametrize(
+    ("kind", "preset"), [(kind, preset) for kind in ALGORITHMS.values() for preset in kind.PRESETS]
+)
 def test_presets_run_and_can_be_changed(kind, preset):
     problem = question(6, 2, epsilon=3.0, noise=sa.labels())
     rule = kind.preset(preset, schedule=sa.Geometric(1.05))
@@ -236,6 +237,7 @@ def test_what_the_presets_differ_in():
         (sa.SAQM, {"alpha": 0.0}),
         (sa.SAQM, {"alpha": 1.1}),
         (sa.SAQM, {"alpha": float("nan")}),
+        (sa.SAQM, {"alpha": 1e-170}),  # its square is 0
         (sa.SAQM, {"alpha": "guess"}),
         (sa.SAQM, {"constants": "printed"}),
         (sa.SAQM, {"oracle": "magic"}),
@@ -281,6 +283,11 @@ def sides_of(rule, theta, W, k, epsilon, C, draws):
         return certified_sides(theta, W, k, epsilon, C)
     if rule.name == "sa-foa":
         return reference.sa_foa_sides(theta, W, k, epsilon, C, draws, rule.threshold)
+    if rule.name == "certified":  # looks that are not planned: the j-th has 6/(pi^2 j^2) of delta
+        n, look = len(theta), draws
+        events = reference.shares_of_levels(n, k, 0.1, min(k, n - k))
+        radii = [np.sqrt(2 * (event + np.log(np.pi**2 / 6 * look**2))) for event in events]
+        return reference.certified_sides(theta, np.linalg.inv(W), k, epsilon, radii)
     by_name = {"icb": reference.icb_sides, "exhaustive": reference.exhaustive_sides}
     return by_name[rule.name](theta, W, k, epsilon, C)
 
@@ -304,6 +311,8 @@ def test_runs_equal_the_reference_fed_the_same_totals(rule, seed):
 
     looks = range(phase.plan.spanning, len(totals) + 1)
     options = {"draws": drawn} if rule.name == "sa-foa" else {}
+    if rule.name == "certified":
+        options = {"draws": lambda look: look}
     expected = reference.run(
         lambda theta, W, k, epsilon, C, draws=(): sides_of(rule, theta, W, k, epsilon, C, draws),
         support,
@@ -315,7 +324,7 @@ def test_runs_equal_the_reference_fed_the_same_totals(rule, seed):
         k=k,
         epsilon=1.0,
         delta=0.1,
-        constants=rule.constants,
+        constants=getattr(rule, "constants", "corrected"),
         region="independent" if independent else "ellipsoid",
         **options,
     )
@@ -346,6 +355,10 @@ def test_runs_equal_the_reference_fed_the_same_totals(rule, seed):
         lambda: sa.Weighted([(0, 1)], 1.0),
         lambda: sa.Weighted([(0, 1)], None),
         lambda: sa.SAQM.preset([]),
+        lambda: sa.SAQM.preset(np.zeros(2)),
+        lambda: sa.ICB.preset("corrected", name="mine"),
+        lambda: sa.ICB.preset("corrected", PRESETS={}),
+        lambda: sa.Planned(np.array(5)),
         lambda: sa.SAQM(bound="tight"),
         lambda: sa.SAFOA(draws=10**7),
         lambda: sa.Weighted([(0, 1), (1, 2)], [1e-310, 1.0]),

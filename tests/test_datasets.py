@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
+from click.testing import CliRunner, Result
 
-from superarm import DataError
+from superarm import DataError, answers
+from superarm.answers import FOLDERS
+from superarm.cli import main
 from superarm.datasets import QUIZZES, Means, crowd, read_means
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -214,3 +223,145 @@ def test_the_published_numbers_of_questions_are_those_of_the_raw_answers() -> No
     for quiz, questions, *_ in TABLE:
         folder = RAW / {"IT": "ITMANAGE"}.get(quiz, quiz.upper())
         assert len((folder / "truth.csv").read_text().split()) == questions + 1
+
+
+# ---- fetching raw answers, from a server on this machine ----------------------------------------
+
+
+@pytest.fixture
+def published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Published]:
+    """A server with made-up answers under the published paths, and their hashes as the known."""
+    (tmp_path / "site").mkdir()
+    site = raw_folder(tmp_path / "site")
+    files = [f"{name}/{file}.csv" for name in FOLDERS.values() for file in ("answer", "truth")]
+    hashes = {file: hashlib.sha256((site / file).read_bytes()).hexdigest() for file in files}
+    monkeypatch.setattr(answers, "HASHES", hashes)
+    monkeypatch.setattr(answers, "RENAMED", {})
+    asked: list[str] = []
+
+    class Handler(SimpleHTTPRequestHandler):
+        def log_message(self, *args: object) -> None:
+            asked.append(self.path)
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(site)))
+    thread = Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    monkeypatch.setattr(answers, "SOURCE", f"http://127.0.0.1:{server.server_port}/")
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    yield Published(site, asked)
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+@dataclass(frozen=True)
+class Published:
+    """Where the server's files are, and what was asked of it."""
+
+    site: Path
+    asked: list[str]
+
+
+def fetch(*words: str | Path) -> Result:
+    return CliRunner().invoke(main, ["datasets", "fetch", *map(str, words)])
+
+
+def test_answers_are_fetched_once_and_listed_as_here(
+    tmp_path: Path, published: Published, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "kept"
+    monkeypatch.setenv("SUPERARM_CROWD", str(place))
+    for _ in range(2):
+        result = fetch("it", "Pokémon")
+        assert (result.exit_code, result.stderr) == (0, "")
+        assert result.stdout == f"IT: {place / 'ITMANAGE'}\nPokemon: {place / 'POKEMON'}\n"
+    quizzes = ("ITMANAGE", "POKEMON")
+    assert published.asked == [f"/{q}/{f}.csv" for q in quizzes for f in ("answer", "truth")]
+    listed = CliRunner().invoke(main, ["datasets", "list", "--format", "csv"]).stdout
+    there = {row["quiz"]: row["answers"] for row in csv.DictReader(listed.splitlines())}
+    assert {quiz for quiz, here in there.items() if here == "True"} == {"IT", "Pokemon"}
+    found = answers.quiz_answers("IT")
+    assert found.workers == crowd("IT").arms
+    assert found.right.mean(axis=0) == pytest.approx(crowd("IT").means)
+
+
+def test_all_quizzes_are_fetched_if_none_is_named(tmp_path: Path, published: Published) -> None:
+    result = fetch("--to", tmp_path / "kept")
+    assert result.exit_code == 0, result.stderr
+    assert [line.partition(":")[0] for line in result.stdout.splitlines()] == list(QUIZZES)
+    assert len(published.asked) == 12
+
+
+def test_answers_are_copied_from_a_folder_without_asking_the_network(
+    tmp_path: Path, published: Published
+) -> None:
+    result = fetch("IT", "--from", published.site, "--to", tmp_path / "kept")
+    assert result.exit_code == 0, result.stderr
+    assert published.asked == []
+    for file in ("answer.csv", "truth.csv"):
+        copy = tmp_path / "kept" / "ITMANAGE" / file
+        assert copy.read_bytes() == (published.site / "ITMANAGE" / file).read_bytes()
+
+
+def test_what_is_not_the_published_file_is_refused_and_not_kept(
+    tmp_path: Path, published: Published
+) -> None:
+    with open(published.site / "ITMANAGE" / "answer.csv", "a") as file:
+        file.write("\n")
+    result = fetch("IT", "--to", tmp_path / "kept")
+    assert result.exit_code == 2
+    assert "ITMANAGE/answer.csv is not the file that was published" in result.stderr
+    assert "Traceback" not in result.output
+    assert list((tmp_path / "kept" / "ITMANAGE").iterdir()) == []
+
+
+def test_what_a_server_does_not_have_is_one_clear_error(
+    tmp_path: Path, published: Published
+) -> None:
+    (published.site / "SCIENCE" / "truth.csv").unlink()
+    result = fetch("Science", "--to", tmp_path / "kept")
+    assert result.exit_code == 2
+    assert "SCIENCE/truth.csv cannot be fetched (HTTPError)" in result.stderr
+    assert "--from" in result.stderr
+
+
+@pytest.mark.parametrize("copied", [False, True])
+def test_a_place_that_cannot_keep_answers_is_named(
+    tmp_path: Path, published: Published, copied: bool
+) -> None:
+    (tmp_path / "kept").write_text("a file")
+    source = ("--from", published.site) if copied else ()
+    result = fetch("IT", "--to", tmp_path / "kept", *source)
+    assert result.exit_code == 2
+    assert f"{tmp_path / 'kept'}: answers cannot be kept there" in result.stderr
+    assert published.asked == []
+
+
+def test_an_unknown_quiz_is_refused_before_any_is_fetched(
+    tmp_path: Path, published: Published
+) -> None:
+    result = fetch("IT", "chess", "--to", tmp_path / "kept")
+    assert result.exit_code == 2
+    assert "quiz 'chess' is not one of IT" in result.stderr
+    assert published.asked == []
+
+
+def test_without_pooch_the_way_to_get_it_is_said(
+    tmp_path: Path, published: Published, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pooch", None)
+    result = fetch("IT", "--to", tmp_path / "kept")
+    assert result.exit_code == 2
+    assert 'pip install "superarm[study]"' in result.stderr
+    assert fetch("IT", "--from", published.site, "--to", tmp_path / "kept").exit_code == 0
+
+
+def test_shares_are_there_without_any_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SUPERARM_CROWD", str(tmp_path / "nothing"))
+    result = CliRunner().invoke(main, ["datasets", "show", "IT", "--format", "csv"])
+    assert result.exit_code == 0
+    path = tmp_path / "it.csv"
+    path.write_text(result.stdout)
+    assert read_means(path) == crowd("IT")

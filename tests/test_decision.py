@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 import math
+from time import perf_counter
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from decisions import KINDS, random_graph, violations
 from support import on
 
 import superarm as sa
+from superarm import decision as d
 from superarm import reference
 from superarm.decision import indicators, span_basis, spanning_sets
 from superarm.decision import path as path_module
@@ -429,11 +431,53 @@ TRIANGLE = [("a", "b"), ("b", "c"), ("a", "c")]
         (lambda: sa.Matchings([("l", "r"), ("l", "q")], 0), "size must be a whole number >= 1"),
         (lambda: sa.Matchings([]), "no matching"),
         (lambda: sa.Problem(4, sa.SpanningTrees(TRIANGLE), sa.gaussian(1.0)), "about 3 arms"),
+        *((lambda make=make, e=e: make(e), "edges must be a list of pairs")
+          for make in (sa.SpanningTrees, sa.Matchings, lambda e: sa.Paths(e, "a", "b"))
+          for e in (None, 3, "ab", ["ab"], [1, 2], [("a",)], [("a", "b", "c")])),
+        *((lambda make=make: make([("a", [])]), "a node must be a text or a number")
+          for make in (sa.SpanningTrees, sa.Matchings, lambda e: sa.Paths(e, "a", "b"))),
+        (lambda: sa.Paths(TRIANGLE, [], "b"), "an end of a path must be"),
+        (lambda: sa.Paths(TRIANGLE, "a", "b", directed="no"), "directed must be True or False"),
+        (lambda: sa.Partition(None, {}), "groups must be a list"),
+        (lambda: sa.Partition([[]], {}), "a group must be a text or a number"),
+        (lambda: sa.Partition(["x"], None), "capacities must be a dict"),
+        (lambda: sa.Partition(["x"], {"x": "1"}), "capacity of 'x' must be a whole number"),
+        (lambda: sa.Partition(["x"], {"x": 0.5}), "capacity of 'x' must be a whole number"),
+        (lambda: sa.LinearMatroid([["1", "2"]]), "finite numbers"),
+        (lambda: sa.LinearMatroid([[10**400]]), "rows of numbers"),
+        (lambda: sa.Transversal(3), "posts must be a list"),
+        (lambda: sa.Transversal([3]), "posts must be a list"),
+        (lambda: sa.Transversal([[[]]]), "a post must be a text or a number"),
+        (lambda: sa.CustomMatroid("3", bool), "n must be a whole number"),
+        (lambda: sa.CustomMatroid(0, bool), "n must be a whole number >= 1"),
+        (lambda: sa.Problem(3, d.TopK(3, 5), sa.gaussian(1.0)), "k must be between 1 and"),
+        (lambda: sa.Problem(3, d.TopK(3, 0), sa.gaussian(1.0)), "k must be between 1 and"),
+        (lambda: d.TopK(3, 1.5), "k must be a whole number"),
+        (lambda: d.TopK("a", 1), "the number of arms must be a whole number"),
     ],
-)
+)  # fmt: skip
 def test_what_makes_no_sense_is_refused(make, says):
     with pytest.raises(sa.ProblemError, match=says):
         make()
+
+
+def test_posts_may_be_passed_on_by_any_number_of_arms():
+    """The last arm takes the first one's post, which takes the next one's, and so on: 3,000."""
+    n = 3_000
+    posts = [(i + 1, i) for i in range(n)] + [(n,)]
+    moved = d.Transversal(posts)
+    assert moved.rank == n + 1
+    assert len(moved.best(np.arange(n + 1.0)[::-1])) == n + 1
+
+
+def test_forcing_many_arms_costs_no_more_than_looking_at_all():
+    """Not the square of it: 20,000 arms of which half are forced."""
+    n = 20_000
+    groups = d.Partition([i % 2 for i in range(n)], {0: n // 2, 1: 1})
+    started = perf_counter()
+    found = groups.best_within(np.zeros(n), range(0, n, 2), (1,))
+    assert perf_counter() - started < 2
+    assert len(found) == n // 2 + 1
 
 
 def test_the_heaviest_path_of_a_large_graph_with_cycles_is_not_sought(unlisted):
@@ -486,3 +530,14 @@ def test_a_guessed_alpha_is_no_certificate_even_for_single_arms():
     assert run.verdict.done
     assert not run.verdict.certified
     assert "assumed, not proved" in run.verdict.reason
+
+
+def test_the_best_k_are_the_first_of_a_stable_order():
+    """Ties and infinities included."""
+    rng = np.random.default_rng(6)
+    for _ in range(500):
+        n = int(rng.integers(1, 10))
+        values = rng.choice([-np.inf, -1.0, 0.0, 1.0, np.inf], n)
+        k = int(rng.integers(1, n + 1))
+        expected = np.sort(np.argsort(-values, kind="stable")[:k])
+        assert sa.TopK(n, k).best(values).tolist() == expected.tolist()

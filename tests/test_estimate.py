@@ -8,7 +8,7 @@ from support import gaussian_totals, random_rows
 
 import superarm as sa
 from superarm import reference
-from superarm.estimate import Information, advance, information, least_squares
+from superarm.estimate import Dense, advance, information, least_squares
 from superarm.tally import Tally
 
 
@@ -44,7 +44,7 @@ def test_the_inverse_is_the_inverse(n):
     rng = np.random.default_rng(n)
     X = rng.standard_normal((2 * n, n))
     A = X.T @ X
-    info = Information(A)
+    info = Dense(A)
     assert info.inverse() @ A == pytest.approx(np.eye(n), abs=1e-9)
     assert info.inverse() == pytest.approx(info.inverse().T, abs=0)
     assert info.scaled(4.0).inverse() == pytest.approx(info.inverse() / 4)
@@ -52,9 +52,9 @@ def test_the_inverse_is_the_inverse(n):
 
 
 def test_singular_information_is_not_usable():
-    assert not Information(np.ones((3, 3))).usable
-    assert not Information(np.diag([1.0, 1.0, 1e-13])).usable
-    assert Information(np.diag([1.0, 2.0, 3.0])).usable
+    assert not Dense(np.ones((3, 3))).usable
+    assert not Dense(np.diag([1.0, 1.0, 1e-13])).usable
+    assert Dense(np.diag([1.0, 2.0, 3.0])).usable
 
 
 @pytest.mark.parametrize(("n", "k"), [(12, 6), (40, 10)])

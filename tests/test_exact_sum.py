@@ -366,3 +366,16 @@ def test_none_at_all() -> None:
     assert sums == ExactSums.from_ints(0, [])
     assert sums != ExactSums(1)
     assert sums != 0
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=20))
+def test_the_sum_of_all_sums_is_rounded_once(values: list[float]) -> None:
+    sums = ExactSums(3)
+    for i, value in enumerate(values):
+        sums.add(i % 3, value)
+    exact = sum(map(Fraction, values), Fraction(0))
+    try:
+        expected = float(exact)
+    except OverflowError:
+        expected = math.inf if exact > 0 else -math.inf
+    assert sums.whole() == expected

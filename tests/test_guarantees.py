@@ -4,6 +4,8 @@ import pytest
 from guarantees import CLASSES, KINDS, RULES, hunt
 from support import with_halved_radius
 
+import superarm as sa
+
 RUNS = 500
 
 
@@ -24,8 +26,18 @@ def test_icb_is_wrong_at_most_delta_on_other_classes(kind):
     assert found.wrong <= kind.problem.delta * 300
 
 
-def test_a_halved_radius_is_caught():
-    found = hunt(with_halved_radius(RULES["exhaustive"]), KINDS["k=1"], RUNS)
+def test_certified_sa_foa_is_wrong_at_most_delta():
+    found = hunt(sa.SAFOA(certified=True), KINDS["k=1"], 200)
+    assert found.stopped == 200
+    assert found.holds
+    assert found.wrong <= KINDS["k=1"].problem.delta * 200
+
+
+@pytest.mark.parametrize(
+    "rule", [RULES["exhaustive"], sa.SAFOA(certified=True)], ids=lambda rule: rule.name
+)
+def test_a_halved_radius_is_caught(rule):
+    found = hunt(with_halved_radius(rule), KINDS["k=1"], RUNS)
     assert not found.holds
 
 

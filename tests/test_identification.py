@@ -7,6 +7,7 @@ import math
 import subprocess
 import sys
 from dataclasses import FrozenInstanceError
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -425,8 +426,10 @@ def test_k_equal_to_n_needs_no_pull(rule: type[Static], n: int) -> None:
         crew.tell("1-0", 1.0)
 
 
-def test_the_default_algorithm_is_saqm() -> None:
-    assert Identification(question(), rng=7).algorithm == SAQM()
+def test_the_default_algorithm_is_certified_and_icb_for_other_classes() -> None:
+    assert Identification(question(), rng=7).algorithm == sa.Certified()
+    paths = sa.Paths([("a", "b"), ("a", "b"), ("b", "c"), ("b", "c"), ("a", "c")], "a", "c")
+    assert Identification(question(k=paths), rng=7).algorithm == sa.ICB()
 
 
 @by_name
@@ -471,6 +474,11 @@ def test_what_cannot_work_is_refused_at_the_start(
         Identification(question(), algorithm)
 
 
+def test_what_is_no_problem_is_refused() -> None:
+    with pytest.raises(superarm.ProblemError, match=r"superarm\.Problem, not \['a', 'b'\]"):
+        Identification(["a", "b"])  # type: ignore[arg-type]
+
+
 def test_the_docstring_runs() -> None:
     found = doctest.DocTestFinder(recurse=False).find(Identification, module=identification)
     assert [len(test.examples) > 0 for test in found] == [True]
@@ -489,6 +497,48 @@ def test_planned_looks_all_skipped_still_end_with_the_last() -> None:
         found = superarm.simulate(problem, algorithm, world, rng=1, max_pulls=most).verdict
         assert (found.pulls, found.look, found.done) == (8, 3, True)
         assert "planned look" in found.reason
+
+
+def test_a_look_far_ahead_costs_nothing_before_it_comes() -> None:
+    """The positions in between are not gone through."""
+    crew = Identification(question(), SAQM(schedule=Planned((10, 10**15))), rng=7)
+    pulls = crew.ask(30)
+    for pull in reversed(pulls):
+        crew.tell(pull.id, measured(pull))
+    assert crew.verdict.pulls == 10
+    assert crew.open == []
+
+
+@pytest.mark.parametrize(
+    ("schedule", "looks"),
+    [(Geometric(1.3), 6), (Every(), 15), (Planned((6, 18)), 2)],
+    ids=["geometric", "every", "planned"],
+)
+def test_a_plan_that_ends_ends_the_search_with_a_last_look(schedule: Any, looks: int) -> None:
+    pulls = list(combinations(range(4), 2)) * 3
+    problem = sa.Problem(4, 2, gaussian(1.0))
+    algorithm = superarm.ICB(design=superarm.Listed(pulls), schedule=schedule)
+    crew = Identification(problem, algorithm, rng=1)
+    asked = crew.ask(100)
+    assert len(asked) == len(crew.open) == 18
+    for pull in asked:
+        assert not crew.verdict.done
+        crew.tell(pull.id, 1.0)
+    assert (crew.verdict.done, crew.verdict.pulls, crew.verdict.look) == (True, 18, looks)
+    with pytest.raises(PullError):
+        crew.tell("1-18", 1.0)
+    world = superarm.environment([0.0] * 4, problem.noise)
+    run = superarm.simulate(problem, algorithm, world, rng=1)
+    assert run.tally is not None
+    assert (run.pulls, run.tally.pulls, run.verdict.look) == (18, 18, looks)
+    assert "last planned look" in run.verdict.reason
+
+
+def test_a_look_after_the_end_of_the_plan_is_refused() -> None:
+    pulls = list(combinations(range(4), 2))
+    algorithm = superarm.ICB(design=superarm.Listed(pulls), schedule=Planned((6, 7)))
+    with pytest.raises(SettingError, match="after 7 pulls, is too late: the plan ends after 6"):
+        Identification(sa.Problem(4, 2, gaussian(1.0)), algorithm)
 
 
 def test_no_pull_is_asked_for_beyond_the_last_planned_look() -> None:
@@ -518,7 +568,7 @@ def test_more_pulls_than_can_be_handed_out_are_refused_and_ask_nothing() -> None
 
 
 def test_a_look_that_fails_is_taken_again_at_the_next_tell(monkeypatch: pytest.MonkeyPatch) -> None:
-    search = sa.Identification(sa.Problem(4, 2, sa.gaussian(1.0)), rng=1)
+    search = sa.Identification(sa.Problem(4, 2, sa.gaussian(1.0)), sa.SAQM(), rng=1)
     pulls = search.ask(6)
 
     def broken(*args: Any) -> None:

@@ -172,6 +172,11 @@ def test_a_ratio_that_leaves_hardly_any_looks_is_refused() -> None:
             Geometric(ratio)
 
 
+def test_a_look_after_every_pull_keeps_no_list_of_them() -> None:
+    looks = Looks(Every(), cyclic_plan(None))
+    assert [looks.time(look) for look in (1, 2, 10**12)] == [5, 6, 10**12 + 4]
+
+
 def test_planned_looks_beyond_any_count_are_refused() -> None:
     with pytest.raises(SettingError, match="a planned look must not exceed 1,000,000,000,000,000,"):
         Planned((5, 10**20))

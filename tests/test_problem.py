@@ -93,6 +93,12 @@ def test_k_from_1_to_n_is_taken_as_a_plain_int(k: Any) -> None:
         ({"arms": -3}, "no arms"),
         ({"arms": 3.0}, "whole number, not 3.0"),
         ({"arms": None}, "whole number, not None"),
+        ({"arms": np.array(2.0)}, "whole number, not array(2.)"),
+        ({"arms": 10**18}, "must not exceed 10,000,000"),
+        ({"decision": 2}, "decision class must be"),
+        ({"k": 1.5, "noise": "x" * 10**5}, "not 1.5"),
+        ({"noise": "x" * 10**5}, "xxx..."),
+        ({"direction": np.zeros(2)}, "not array([0., 0.])"),
         ({"epsilon": -1e-300}, "not -1e-300"),
         ({"epsilon": math.nan}, "not nan"),
         ({"epsilon": math.inf}, "not inf"),
@@ -123,7 +129,16 @@ def test_what_makes_no_sense_is_refused_with_the_value(changes: dict[str, Any], 
         question(**changes)
     message = str(error.value)
     assert says in message
+    assert len(message) < 500
     assert next(iter(changes)).rstrip("s") in message
+
+
+def test_numbers_of_thousands_of_digits_are_refused_too() -> None:
+    """Python refuses to write them out."""
+    for changes in ({"k": 10**5000}, {"k": -(10**5000)}, {"arms": 10**5000}, {"arms": -(10**5000)}):
+        with pytest.raises(ProblemError) as error:
+            question(**changes)
+        assert len(str(error.value)) < 500
 
 
 @given(epsilon=st.floats(0, 1e100), delta=st.floats(1e-300, 1 - 2**-53))

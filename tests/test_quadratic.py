@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from time import perf_counter
 
 import numpy as np
 import pytest
@@ -13,10 +14,12 @@ import superarm as sa
 from superarm import reference
 from superarm.quadratic import (
     BOUNDS,
+    branch,
     brute_force,
     exact_search,
     feige_peleg_kortsarz,
     greedy_peeling,
+    multipliers,
     multistart,
     peeling_guarantee,
     quadratic_maximum,
@@ -31,6 +34,7 @@ from superarm.quadratic import fpk as procedures
 from superarm.quadratic import oracles as oracles_module
 from superarm.quadratic.bounds import sphere_bound
 from superarm.quadratic.branch import Search
+from superarm.quadratic.matrix import read_matrix
 from superarm.quadratic.multipliers import relaxations
 
 
@@ -131,6 +135,32 @@ def test_any_multipliers_bound_every_set(size, seed, rounds):
         above = x @ relaxed.quadratic @ x + relaxed.linear @ x + relaxed.constant
         assert x @ W @ x <= above + 1e-9 * np.abs(W).max()
         assert x @ W @ x <= bound
+
+
+@pytest.mark.parametrize("size", [1e2, 1e6, 1e12])
+@pytest.mark.parametrize("share", [0.0, 1.0])
+def test_what_is_the_same_for_all_sets_drowns_nothing(size, share):
+    """A great constant, and a great linear part, beside what has to be told apart."""
+    rng = np.random.default_rng(2)
+    for _ in range(5):
+        own = share * rng.random(10)
+        W = psd(10, 3, rank=12) + size * (1 + own[:, None] + own[None, :])
+        values = [value(W, list(members)) for members in itertools.combinations(range(10), 4)]
+        maximum, spread = max(values), np.std(values)
+        above = [bound(W, 4) - maximum for bound in (spectral_bound, shift_bound, sdp_bound)]
+        assert min(above) >= 0
+        assert above[1] <= 0.5 * spread + 1e-10 * maximum
+        assert sa.maximise(W, 4, "exact").value == pytest.approx(maximum, rel=1e-9)
+
+
+@pytest.mark.parametrize("bound", BOUNDS)
+def test_bounds_where_only_rounding_tells_sets_apart(bound):
+    x = np.random.default_rng(1).standard_normal((200, 9)) * 1e-16 + 1.0
+    for row in x:
+        W = np.outer(row, row)
+        for k in (2, 5, 8):
+            assert k * k * (1 - 1e-15) <= BOUNDS[bound](W, k) <= k * k * (1 + 1e-10)
+            assert sa.maximise(W, k, "exact").value == pytest.approx(k * k)
 
 
 # ---- oracles -------------------------------------------------------------------------------------
@@ -259,6 +289,96 @@ def test_a_time_limit_gives_the_best_so_far_and_a_bound():
     assert 0.8 < found.ratio < 1
 
 
+class Clock:
+    """A second goes by whenever somebody looks."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def __call__(self):
+        self.now += 1.0
+        return self.now
+
+
+def test_the_clock_is_looked_at_after_each_round_of_multipliers(monkeypatch):
+    """A round takes a second or more at n = 1000."""
+    clock, rounds = Clock(), []
+    step = multipliers._cone
+    monkeypatch.setattr(multipliers, "perf_counter", clock)
+    monkeypatch.setattr(multipliers, "_cone", lambda *a: (rounds.append(0), step(*a))[1])
+    W = psd(20, 1)
+    first, second = exact_search(W, 9, until=7.5)
+    assert len(rounds) == 7
+    assert not second.complete
+    assert first.value <= value(W, brute_force(W, 9)) <= second.bound < first.bound
+
+
+def test_the_clock_is_looked_at_more_often_the_larger_the_matrix(monkeypatch):
+    """4,000 nodes take minutes at n = 1000."""
+    W = information_inverse(50, 25, 5, 1)
+    relaxed = next(relaxations(W, 25, 30))
+    search = Search(W, 25, relaxed, np.arange(25), 0.0, 0.0)
+    monkeypatch.setattr(branch, "perf_counter", Clock())
+    monkeypatch.setattr(branch, "_SLICE", (4_000, 50_000))
+    assert search.run(10**6, until=4.5).nodes == 4 * 20
+    assert not search.complete
+
+
+def test_multipliers_end_with_what_they_have_by_then():
+    W = psd(12, 1)
+    first = next(relaxations(W, 5, 10**6, perf_counter() + 0.05))
+    assert value(W, brute_force(W, 5)) <= sphere_bound(first, 5)
+    assert list(relaxations(W, 5, 10**6, 0.0)) == []
+
+
+def test_brute_force_that_would_never_end_is_refused():
+    with pytest.raises(sa.ProblemError, match=r"go through about 10\^29 sets; use exact"):
+        sa.maximise(np.eye(100), 50, "brute-force")
+
+
+def damaged(header):
+    """Return a .npy file of 4 x 4 numbers with another header."""
+    return b"\x93NUMPY\x01\x00" + b"v\x00" + header.ljust(117) + b"\n" + bytes(128)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"PK\x03\x04 and no more", "not a matrix (File is not a zip file)"),
+        (b"", "not a matrix"),
+        (damaged(b"{'descr': '<f8', 'fortran_order': False, 'shape': ((4, 4), "), "not a matrix"),
+        (damaged(b'"""'), "not a matrix"),
+        (damaged(b"{'descr': '<f8', 'fortran_order': False, 'shape': (4" + 30 * b"0" + b", 4), }"),
+         "not a matrix"),
+        (damaged(b"{'descr': '<f8', 'fortran_order': False, 'shape': (100000000, 100000000), }"),
+         "larger than the memory"),
+    ],
+)  # fmt: skip
+def test_damaged_files_are_refused(tmp_path, content, says):
+    path = tmp_path / "W.npy"
+    path.write_bytes(content)
+    with pytest.raises(sa.DataError) as caught:
+        read_matrix(path)
+    assert str(caught.value).startswith(f"{path}: ")
+    assert says in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("\n\n1,2\n2,1,3\n", "line 4: 3 cells, where line 3 has 2"),
+        ("a,b\n1,2\n2,1\n", "line 1: 'a' is not a number (the file must have no header)"),
+        ("1_0,2\n2,1\n", "line 1: '1_0' is not a number"),
+    ],
+)
+def test_a_table_that_is_no_matrix_is_refused(tmp_path, content, says):
+    path = tmp_path / "W.csv"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(sa.DataError) as caught:
+        read_matrix(path)
+    assert says in str(caught.value)
+
+
 def test_an_interrupted_search_gives_the_best_so_far_and_a_bound(monkeypatch):
     W = information_inverse(24, 12, 5, 1)
     steps = iter(range(100))
@@ -327,8 +447,15 @@ def test_scale_does_not_matter():
         ([[1, math.nan], [math.nan, 4]], 1, "row 1, column 2 is"),
         ([[1, math.inf], [math.inf, 4]], 1, "finite"),
         ([[1e101, 0], [0, 1]], 1, "at most 1e+100"),
-        ([["a", 0], [0, 1]], 1, "must hold numbers"),
+        ([["a", 0], [0, 1]], 1, "must hold real numbers"),
         ([[1, 2], [3]], 1, "rows of equal length"),
+        (np.eye(2) * 1j, 1, "must hold real numbers"),
+        ([["1", "0"], ["0", "1"]], 1, "must hold real numbers"),
+        (np.zeros((2, 2), dtype="datetime64[D]"), 1, "must hold real numbers"),
+        (np.zeros((2, 2), dtype=[("a", float)]), 1, "must hold real numbers"),
+        (np.ma.masked_array(np.eye(2), mask=[[0, 1], [1, 0]]), 1, "must hold real numbers"),
+        ([[10**400, 0], [0, 1]], 1, "must hold real numbers"),
+        ([[1, math.nan], [math.nan, 4]], 1, "column 2 is nan"),
         (np.eye(3), 0, "k must be between 1 and the matrix's size 3, not 0"),
         (np.eye(3), 4, "not 4"),
         (np.eye(3), 1.5, "k must be a whole number"),
@@ -348,6 +475,8 @@ def test_matrices_and_sizes_that_cannot_be_are_refused(W, k, says):
         ({"seconds": 0}, "seconds must be > 0, not 0"),
         ({"seconds": math.nan}, "not nan"),
         ({"seconds": "long"}, "'long'"),
+        ({"bound": []}, "bound must be one of spectral"),
+        ({"oracle": []}, "oracle must be one of peeling"),
     ],
 )
 def test_settings_that_cannot_be_are_refused(settings, says):

@@ -185,6 +185,45 @@ def test_the_every_schedule_stops_where_plain_looks_would():
             assert fast.tally == plain.tally
 
 
+@pytest.mark.parametrize(
+    ("kind", "settings", "seeds"),
+    [
+        (sa.ICB, {}, (237,)),
+        (sa.SAQM, {}, (63, 219, 226, 237)),
+        (sa.SAQM, {"alpha": "spectral"}, (386,)),
+        (sa.SAQM, {"alpha": 0.9}, (63, 145, 226)),
+        (sa.Exhaustive, {}, (145, 226, 237)),
+    ],
+    ids=["icb", "saqm", "saqm-spectral", "saqm-number", "exhaustive"],
+)
+def test_ties_in_the_estimates_hide_no_stop_from_the_every_schedule(kind, settings, seeds):
+    """Which of two equal arms is in the best set decides on the radius, and rounding on which.
+
+    These runs went past the look at which they should have stopped.
+    """
+    plain = type(f"Plain{kind.__name__}", (kind,), {"skip": lambda self, *args: 0})
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(3, 6))
+        k = int(rng.integers(1, n))
+        means, epsilon = rng.choice([0.0, 0.5, 1.0], n), rng.choice([0.4, 0.7, 1.0, 1.5])
+        problem = sa.Problem(n, k, sa.labels(), epsilon=epsilon, delta=0.2)
+        design = sa.Uniform(min(n + 1 + seed % 3, problem.decision.size))
+        world = sa.environment(means, problem.noise)
+        fast, slow = (
+            sa.simulate(
+                problem,
+                rule(schedule=sa.Every(), design=design, **settings),
+                world,
+                rng=seed,
+                max_pulls=1500,
+            )
+            for rule in (kind, plain)
+        )
+        assert fast.verdict == slow.verdict
+        assert fast.tally == slow.tally
+
+
 def test_the_limit_must_reach_the_first_look():
     problem = sa.Problem(6, 2, sa.gaussian(1.0))
     with pytest.raises(sa.SettingError, match="the first look needs 6"):
@@ -196,14 +235,20 @@ def test_means_and_laws_that_cannot_be_are_refused():
         sa.environment([0.5, 1.5], sa.labels())
     with pytest.raises(sa.NoiseError, match="impossible"):
         sa.environment([-3.0], sa.bounded(2.0))
-    with pytest.raises(sa.NoiseError, match="finite"):
+    with pytest.raises(sa.NoiseError, match="finite numbers, at most 1e\\+100 in size, not nan"):
         sa.environment([float("nan")], sa.gaussian(1))
+    with pytest.raises(sa.NoiseError, match="not 1e\\+101"):
+        sa.environment([1e99, 1e101], sa.gaussian(1))
+    with pytest.raises(sa.NoiseError, match="list of numbers, not 3"):
+        sa.environment(3, sa.gaussian(1))
+    with pytest.raises(sa.NoiseError, match="noise model such as"):
+        sa.environment([0.5], "labels")
     problem = sa.Problem(3, 2, sa.total(0, 1))
     with pytest.raises(sa.NoiseError, match="outside its range"):
         sa.simulate(problem, sa.SAQM(), sa.environment([0.9, 0.9, 0], problem.noise), rng=1)
     with pytest.raises(sa.SettingError, match="2 arms, the problem 3"):
         sa.simulate(problem, sa.SAQM(), sa.environment([0.1, 0.2], problem.noise), rng=1)
-    for bad in ({"replications": 0}, {"workers": 0}):
+    for bad in ({"replications": 0}, {"workers": 0}, {"workers": 10**6}):
         with pytest.raises(sa.SettingError):
             sa.replicate(
                 problem,
@@ -212,6 +257,17 @@ def test_means_and_laws_that_cannot_be_are_refused():
                 bad.get("replications", 1),
                 workers=bad.get("workers", 1),
             )
+
+
+def test_arguments_that_are_something_else_are_refused_by_name():
+    problem = sa.Problem(3, 2, sa.gaussian(1.0))
+    world = sa.environment([0.0, 0.0, 1.0], problem.noise)
+    with pytest.raises(sa.ProblemError, match=r"superarm\.Problem, not 3"):
+        sa.simulate(3, sa.ICB(), world)
+    with pytest.raises(sa.SettingError, match="the environment must be"):
+        sa.simulate(problem, sa.ICB(), [0.0, 0.0, 1.0])
+    with pytest.raises(sa.SettingError, match="watch must be a function"):
+        sa.simulate(problem, sa.ICB(), world, watch="verdict")
 
 
 def test_watch_sees_every_look_taken():

@@ -302,6 +302,12 @@ def test_sufficient_pulls_at_the_ends():
     assert theory.mended_form(7.0, 3.0, slope=0.0) == 21.0
 
 
+@pytest.mark.parametrize(("a", "b", "slope"), [(math.nan, 1, 2), (1, math.nan, 2), (1, 1, 3)])
+def test_sufficient_pulls_of_what_is_no_number(a, b, slope):
+    with pytest.raises(SettingError, match="must be numbers and the slope 2 or 0"):
+        theory.sufficient_pulls(a, b, slope)
+
+
 def test_the_closed_forms_as_printed():
     """Written out once more, from the proofs."""
     H, alpha, sigma, K, delta, n = 13.0, 0.4, 1.5, 252, 0.05, 10
@@ -489,7 +495,7 @@ INSTANCES = {
 def test_runs_end_within_the_bound(name, instance):
     problem, means = INSTANCES[instance]
     rule = RULES[name]
-    if not problem.topk and name in ("sa-foa", "sa-foa-certified", "saqm-theorem"):
+    if not problem.topk and name in ("certified", "sa-foa", "sa-foa-certified", "saqm-theorem"):
         return
     rule = on(rule, design=sa.Uniform("4n"), schedule=sa.Geometric(1.2))
     plan = rule.first(problem, 5).plan
@@ -510,7 +516,7 @@ def test_many_runs_end_within_the_bound():
     """At most delta of them may be late; none is."""
     problem, means = INSTANCES["gap"]
     world = sa.environment(means, problem.noise)
-    for rule in (sa.ICB(), sa.SAQM(alpha=0.9), sa.Exhaustive()):
+    for rule in (sa.ICB(), sa.SAQM(alpha=0.9), sa.Exhaustive(), sa.Certified()):
         rule = on(rule, design=sa.Uniform("full"), schedule=sa.Geometric(1.2))
         found = theory.guarantee(problem, rule, rule.first(problem, 0).plan, means)
         late = sum(
@@ -558,6 +564,7 @@ def test_guarantees_by_rule():
     statements = {
         name: theory.guarantee(problem, rule, plan, means).statement for name, rule in RULES.items()
     }
+    assert statements["certified"] == "levels"
     assert statements["saqm"] == statements["saqm-number"] == "Corollary 1"
     assert statements["icb"] == statements["icb-ellipsoid"] == "Lemma 3"
     assert statements["exhaustive"] == statements["sa-foa"] == "differences"

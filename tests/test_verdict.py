@@ -42,6 +42,7 @@ KEYS = [
     "certificate",
     "reason",
     "forecast",
+    "confidence",
     "design",
 ]
 CERTIFICATE_KEYS = [
@@ -208,6 +209,7 @@ def test_json_values() -> None:
         },
         "reason": "",
         "forecast": 0,
+        "confidence": None,
         "design": DESIGN,
     }
 
@@ -303,7 +305,7 @@ def question(**changes: Any) -> Problem:
 
 def test_no_look_yet() -> None:
     verdict = Identification(question(), rng=1).verdict
-    assert str(verdict) == "No answer yet: the first look comes after 5 pulls."
+    assert str(verdict) == "No answer yet: the first look comes after 10 pulls."
     found = strictly(verdict.to_json())
     assert found["radius"] is None
     assert (found["answer"], found["done"], found["pulls"]) == ([], False, 0)

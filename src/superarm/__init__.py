@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from superarm.algorithms import ICB, SAFOA, SAQM, Algorithm, Exhaustive
+    from superarm.algorithms import ICB, SAFOA, SAQM, Algorithm, Certified, Exhaustive
     from superarm.analysis import Analysis, analyse
     from superarm.decision import (
         CustomMatroid,
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     )
     from superarm.design import (
         Allocation,
+        Cyclic,
         Design,
         GOptimal,
         Listed,
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
     from superarm.noise import Noise, bounded, gaussian, labels, parse_noise, total
     from superarm.problem import Problem
     from superarm.quadratic import Maximisation, maximise
-    from superarm.schedule import Every, Geometric, Planned, Schedule, parse_schedule
+    from superarm.schedule import Cycles, Every, Geometric, Planned, Schedule, parse_schedule
     from superarm.simulation import (
         Environment,
         Recorded,
@@ -61,6 +62,9 @@ if TYPE_CHECKING:
         replicate,
         simulate,
     )
+    from superarm.simulation.replay import Replay
+    from superarm.simulation.synthetic import synthetic
+    from superarm.study import Cell, Instance, Results, Study, read_study
     from superarm.verdict import Certificate, Verdict
 
 __all__ = [
@@ -70,9 +74,13 @@ __all__ = [
     "Algorithm",
     "Allocation",
     "Analysis",
+    "Cell",
     "Certificate",
+    "Certified",
     "ConflictError",
     "CustomMatroid",
+    "Cycles",
+    "Cyclic",
     "DataError",
     "Decision",
     "Design",
@@ -83,6 +91,7 @@ __all__ = [
     "GOptimal",
     "Geometric",
     "Identification",
+    "Instance",
     "LinearMatroid",
     "Listed",
     "Matchings",
@@ -98,12 +107,15 @@ __all__ = [
     "Pull",
     "PullError",
     "Recorded",
+    "Replay",
     "Replications",
+    "Results",
     "Run",
     "Schedule",
     "SettingError",
     "Simulated",
     "SpanningTrees",
+    "Study",
     "SuperarmError",
     "SupportError",
     "TopK",
@@ -124,14 +136,16 @@ __all__ = [
     "maximise",
     "parse_noise",
     "parse_schedule",
+    "read_study",
     "replicate",
     "simulate",
+    "synthetic",
     "total",
     "xy_optimal",
 ]
 
 _HOMES = {
-    "algorithms": ("Algorithm", "Exhaustive", "ICB", "SAFOA", "SAQM"),
+    "algorithms": ("Algorithm", "Certified", "Exhaustive", "ICB", "SAFOA", "SAQM"),
     "analysis": ("Analysis", "analyse"),
     "decision": (
         "CustomMatroid",
@@ -146,6 +160,7 @@ _HOMES = {
     ),
     "design": (
         "Allocation",
+        "Cyclic",
         "Design",
         "GOptimal",
         "Listed",
@@ -173,7 +188,7 @@ _HOMES = {
     "noise": ("Noise", "bounded", "gaussian", "labels", "parse_noise", "total"),
     "problem": ("Problem",),
     "quadratic": ("Maximisation", "maximise"),
-    "schedule": ("Every", "Geometric", "Planned", "Schedule", "parse_schedule"),
+    "schedule": ("Cycles", "Every", "Geometric", "Planned", "Schedule", "parse_schedule"),
     "simulation": (
         "Environment",
         "Recorded",
@@ -183,6 +198,9 @@ _HOMES = {
         "replicate",
         "simulate",
     ),
+    "simulation.replay": ("Replay",),
+    "simulation.synthetic": ("synthetic",),
+    "study": ("Cell", "Instance", "Results", "Study", "read_study"),
     "verdict": ("Certificate", "Verdict"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

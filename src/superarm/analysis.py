@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from superarm._checks import bounded_real
-from superarm.algorithms import ICB, Static
+from superarm._checks import bounded_real, whole
+from superarm.algorithms import Static, default_algorithm
 from superarm.algorithms.base import check_algorithm
 from superarm.design.listed import Listed
-from superarm.errors import ProblemError, SettingError, TotalError
+from superarm.errors import ProblemError, SettingError, SupportError, TotalError
 from superarm.phase import Stop
 from superarm.problem import Problem
-from superarm.schedule import Planned
 from superarm.tally import Tally
 from superarm.verdict import LAST_LOOK_FAILED, Verdict
 
@@ -52,6 +51,8 @@ def analyse(
     pulls: Sequence[Group],
     totals: Sequence[float | None],
     algorithm: Static | None = None,
+    *,
+    places: Sequence[str] | None = None,
 ) -> Analysis:
     """Answer from the totals of pulls that were fixed before the first was measured.
 
@@ -65,24 +66,32 @@ def analyse(
         The total of each; None where one is missing. Then the look cannot take place: the answer
         is the best guess from the others, without a certificate.
     algorithm
-        The rule; ICB by default. Its design and schedule are replaced by these pulls and this look.
+        The rule; by default `Certified` for the best k of n arms, `ICB` for other classes. Its
+        design and schedule are replaced by these pulls and this look.
+    places
+        What an error calls each pull; "pull 1", "pull 2" and so on, if not given.
     """
-    rule = check_algorithm(ICB() if algorithm is None else algorithm)
+    rule = check_algorithm(default_algorithm(problem) if algorithm is None else algorithm)
     if not isinstance(rule, Static):
         raise SettingError(f"{rule.name} has several phases; analyse with icb, saqm or exhaustive")
+    for what, given in (("pulls", pulls), ("totals", totals)):
+        if isinstance(given, str | bytes) or not isinstance(given, Sequence | np.ndarray):
+            raise SettingError(f"{what} must be a list, one for each pull, not {given!r}")
     if len(pulls) != len(totals):
         raise SettingError(f"{len(pulls)} pulls need as many totals, not {len(totals)}")
-    rows = [_indices(problem, pull) for pull in pulls]
+    if places is None:
+        places = [f"pull {i + 1}" for i in range(len(pulls))]
+    rows = [_indices(problem, *pull) for pull in zip(pulls, places, strict=True)]
     there = [i for i, total in enumerate(totals) if total is not None]
     missing = len(rows) - len(there)
     if not there:
         raise TotalError("no pull has a total yet")
-    rule = replace(rule, design=Listed([rows[i] for i in there]), schedule=Planned((len(there),)))
+    rule = rule.at_once(Listed([rows[i] for i in there]), len(there))
     phase = rule.first(problem, 0)
     if isinstance(phase, Stop):
         return Analysis(phase.verdict, 0.0)
     tally = Tally(phase.plan.size)
-    values = [_valid(problem, totals[i], len(rows[i])) for i in there]
+    values = [_valid(problem, totals[i], len(rows[i]), places[i]) for i in there]
     tally.add(phase.plan.order(0, len(there)), np.array(values))
     verdict = rule.look(problem, phase, tally, 1).verdict
     if missing:
@@ -96,17 +105,30 @@ def analyse(
     return Analysis(verdict, reached if known else None)
 
 
-def _indices(problem: Problem, group: Group) -> tuple[int, ...]:
+def _indices(problem: Problem, group: Any, place: str) -> tuple[int, ...]:
+    """Return a group of names or of indices as indices."""
+    if isinstance(group, str | bytes) or not isinstance(group, Iterable):
+        raise ProblemError(f"{place}: a pull must be a group of arms, not {group!r}")
     arms = tuple(group)
-    if all(isinstance(arm, str) for arm in arms):
+    if arms and all(isinstance(arm, str) for arm in arms):
         unknown = [arm for arm in arms if arm not in problem.index]
         if unknown:
-            raise ProblemError(f"{unknown[0]!r} is none of the arms")
-        return tuple(problem.index[arm] for arm in arms)  # type: ignore[index]
-    return arms  # type: ignore[return-value]
+            raise ProblemError(f"{place}: {unknown[0]!r} is none of the arms")
+        found = tuple(problem.index[arm] for arm in arms)
+    else:
+        what = f"{place}: an arm's index"
+        found = tuple(whole(what, arm, SupportError) for arm in arms)
+    if len(set(found)) < len(found) or not problem.decision.contains(found):
+        said = ", ".join(map(str, arms))
+        what = f"{problem.k} different arms" if problem.topk else "one that may be chosen"
+        raise SupportError(f"{place}: the group ({said}) is not {what}")
+    return found
 
 
-def _valid(problem: Problem, total: float | None, size: int) -> float:
-    value = bounded_real("a total", total, TotalError)
-    problem.noise.check_total(value, size)
+def _valid(problem: Problem, total: float | None, size: int, place: str) -> float:
+    try:
+        value = bounded_real("a total", total, TotalError)
+        problem.noise.check_total(value, size)
+    except TotalError as error:
+        raise TotalError(f"{place}: {error}") from None
     return value + 0.0

@@ -10,6 +10,7 @@ import csv
 import hashlib
 import os
 import shutil
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -134,9 +135,19 @@ def _cells(path: Path) -> tuple[list[str], dict[str, list[str]]]:
 
 def _copy(source: Path, place: Path, file: str) -> None:
     _check(source / file, file)
-    (place / file).parent.mkdir(parents=True, exist_ok=True)
-    if (source / file).resolve() != (place / file).resolve():
-        shutil.copyfile(source / file, place / file)
+    try:
+        (place / file).parent.mkdir(parents=True, exist_ok=True)
+        if (source / file).resolve() != (place / file).resolve():
+            shutil.copyfile(source / file, place / file)
+    except OSError as error:
+        raise _unwritable(place, error) from None
+
+
+def _unwritable(place: Path, error: OSError) -> DataError:
+    return DataError(
+        f"{place}: answers cannot be kept there ({error.strerror or error}); name another folder "
+        "by --to"
+    )
 
 
 def _check(path: Path, file: str) -> None:
@@ -145,7 +156,10 @@ def _check(path: Path, file: str) -> None:
     except OSError as error:
         raise DataError(f"{path}: {error.strerror or error}") from None
     if found not in (HASHES[file], RENAMED.get(file)):
-        raise DataError(f"{path} is not the file that was published (its hash is another)")
+        raise DataError(
+            f"{path} is not the file that was published (its hash is another); remove it, and "
+            "fetch it again"
+        )
 
 
 def _download(place: Path, file: str) -> None:
@@ -156,10 +170,26 @@ def _download(place: Path, file: str) -> None:
             'fetching answers needs pooch: pip install "superarm[study]"; '
             "or copy them from a local folder by --from"
         ) from None
-    brought: Any = pooch.create(path=place, base_url=SOURCE, registry=HASHES, retry_if_failed=2)
+    pooch.get_logger().setLevel("ERROR")  # it would tell of every file on stderr
     try:
-        brought.fetch(file)
+        (place / file).parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _unwritable(place, error) from None
+    brought: Any = pooch.create(path=place, base_url=SOURCE, registry=HASHES, retry_if_failed=1)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ResourceWarning)  # answers of a failed attempt
+            brought.fetch(file)
+    except PermissionError as error:
+        raise _unwritable(place, error) from None
+    except ValueError:  # nothing is left of it
+        raise DataError(
+            f"{SOURCE}{file} is not the file that was published (its hash is another); copy it "
+            "from a local folder by --from"
+        ) from None
     except Exception as error:  # whatever the network has to say
+        if (response := getattr(error, "response", None)) is not None:
+            response.close()
         raise DataError(
             f"{file} cannot be fetched ({type(error).__name__}); check the network, or copy the "
             "files from a local folder by --from"

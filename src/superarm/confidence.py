@@ -38,9 +38,12 @@ class Radius:
     name: str
     slope: float = 2.0
 
-    def at(self, t: float) -> float:
-        """Return C_t."""
+    def at(self, t: float, look: int = 0) -> float:
+        """Return C_t (the same, whatever the number of the look)."""
         return self.scale * math.sqrt(max(0.0, self.slope * math.log(t) + self.offset))
+
+    typical = at
+    """One number that shows how C_t grows."""
 
 
 def ellipsoid(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -11,14 +11,15 @@ from numpy.typing import NDArray
 from scipy.linalg import get_lapack_funcs
 
 from superarm._jit import njit, njit_fast
+from superarm.circulant import Circulant
+from superarm.cyclic_plan import CyclicPlan
+from superarm.differences import Differences, differences_of
+from superarm.information import Estimate, Information
 from superarm.plan import Plan
 from superarm.tally import Tally
 
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
-
-LEAST_RECIPROCAL_CONDITION = 1e-9
-"""Below this, rounding could reach the estimate: the look counts as one without information."""
 
 _SMALL = 256
 """Up to this size our own kernel beats LAPACK, whose threads cost more than they bring."""
@@ -26,8 +27,8 @@ _SMALL = 256
 _potrf, _potri, _potrs, _pocon = get_lapack_funcs(("potrf", "potri", "potrs", "pocon"), dtype="d")
 
 
-class Information:
-    """The information matrix A, factored once (Cholesky), behind the questions asked of it.
+class Dense(Information):
+    """A written out and factored once (Cholesky).
 
     `scaled` shares the factor: after c whole cycles of a plan, A is c times that of one cycle.
     With a `basis` Q of a span, all is done there: A^-1 is then Q (Q'AQ)^-1 Q', the inverse on it.
@@ -40,58 +41,67 @@ class Information:
         self._core = _Core(matrix, basis)
 
     @property
-    def usable(self) -> bool:
-        """Whether A can be inverted without rounding reaching the result."""
-        return self._core.reciprocal_condition >= LEAST_RECIPROCAL_CONDITION
-
-    @property
     def reciprocal_condition(self) -> float:
-        """An estimate of 1 / (|A| |A^-1|) in the 1-norm."""
         return self._core.reciprocal_condition
 
     @property
     def relative_error(self) -> float:
-        """How far rounding may move A^-1 and what is solved with it, as a share."""
         return 4 * self.n * float(np.finfo(np.float64).eps) / self._core.reciprocal_condition
 
-    def scaled(self, factor: float) -> Information:
-        """Return the information `factor` * A, at no cost."""
-        other = object.__new__(Information)
+    def scaled(self, factor: float) -> Dense:
+        other = object.__new__(Dense)
         other.n, other._matrix, other._core = self.n, self._matrix, self._core
         other._basis = self._basis
         other.scale = self.scale * factor
         return other
 
-    def plus(self, rows: NDArray[np.int64]) -> Information:
+    def plus(self, rows: NDArray[np.int64]) -> Dense:
         """Return the information with one more pull of each of these super-arms."""
         more = gram(rows, np.ones(len(rows), dtype=np.int64), self.n)
-        return Information(self.scale * self._matrix + more, self._basis)
+        return Dense(self.scale * self._matrix + more, self._basis)
 
     def solve(self, b: Vector) -> Vector:
-        """A^-1 b."""
         if self._basis is None:
             x, _ = _potrs(self._core.factor, b)
             return np.asarray(x) / self.scale
         x, _ = _potrs(self._core.factor, self._basis.T @ b)
         return (self._basis @ np.asarray(x)) / self.scale
 
-    def norm(self, x: Vector) -> float:
-        """|x| in A^-1: sqrt(x' A^-1 x)."""
-        return float(np.sqrt(max(0.0, float(x @ self.solve(x)))))
-
     def diagonal(self) -> Vector:
-        """Diagonal of A^-1."""
         return np.diagonal(self._core.inverse) / self.scale
 
     def inverse(self) -> Matrix:
-        """A^-1 itself, for the quadratic maximisation, which needs all of it."""
         return self._core.inverse / self.scale
 
-    def homogeneous(self, compute: Any, key: Any) -> Any:
-        """Return `compute`(W) for W the inverse of the unscaled A, computed once a `key`."""
+    def differences(self, k: int) -> Differences:
+        key = "differences", k
+        if key not in self._core.memo:
+            error = self.relative_error
+            found = differences_of(self._matrix, self._core.inverse, k)
+            margin = 4 * error * float(np.abs(self._core.inverse).max())
+            self._core.memo[key] = Differences(
+                found.least - error * float(np.trace(self._matrix)),
+                found.diagonal + margin,
+                found.spread + margin,
+            )
+        found = self._core.memo[key]
+        return Differences(*found).scaled(self.scale)
+
+    def homogeneous(self, compute: Callable[[Matrix], Any], key: Any) -> Any:
         if key not in self._core.memo:
             self._core.memo[key] = compute(self._core.inverse)
         return self._core.memo[key]
+
+    def estimate(self, plan: Plan, tally: Tally) -> Estimate:
+        """Return theta^ = A^-1 b.
+
+        A level c/k common to all arms is taken out before the solve (A 1 = k sum T_M chi_M), where
+        all super-arms have k arms.
+        """
+        c, sums = (0.0, tally.totals) if plan.k is None else tally.centred()
+        centred = self.solve(scatter(plan.members(slice(None)), sums, plan.n))
+        size = float(np.abs(centred).max())
+        return Estimate(c / (plan.k or 1), centred, self.relative_error * size)
 
 
 class _Core:
@@ -124,34 +134,15 @@ class _Core:
 
 
 def information(plan: Plan, counts: NDArray[np.int64]) -> Information:
-    """Return A = sum T_M chi_M chi_M' for these counts."""
-    return Information(gram(plan.members(slice(None)), counts, plan.n), plan.basis)
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """theta^ = level + centred, and how far rounding may have moved an entry of it."""
-
-    level: float
-    centred: Vector
-    rounding: float
-
-    @property
-    def means(self) -> Vector:
-        """Return theta^."""
-        return self.level + self.centred
+    """Return A = sum T_M chi_M chi_M' for these counts; on a cyclic plan, of whole shift-cycles."""
+    if isinstance(plan, CyclicPlan):
+        return Circulant(plan, counts.reshape(-1, plan.n).min(axis=1).astype(np.float64))
+    return Dense(gram(plan.members(slice(None)), counts, plan.n), plan.basis)
 
 
 def least_squares(plan: Plan, tally: Tally, info: Information) -> Estimate:
-    """Return theta^ = A^-1 b, b = sum S_M chi_M with S_M the total of all results of M.
-
-    A level c/k common to all arms is taken out before the solve (A 1 = k sum T_M chi_M), where all
-    super-arms have k arms.
-    """
-    c, sums = (0.0, tally.totals) if plan.k is None else tally.centred()
-    centred = info.solve(scatter(plan.members(slice(None)), sums, plan.n))
-    size = float(np.abs(centred).max())
-    return Estimate(c / (plan.k or 1), centred, info.relative_error * size)
+    """Return theta^ from a tally and its information."""
+    return info.estimate(plan, tally)
 
 
 @njit

@@ -127,6 +127,16 @@ class ExactSums:
             self._rounded.setflags(write=False)
         return self._rounded
 
+    def whole(self) -> float:
+        """Return the sum of all sums, rounded once; inf past the range."""
+        self._carry()
+        digits = self._limbs.sum(axis=0)  # below 2^63: so many sums fit into no memory
+        exact = _integer(digits) * Fraction(2) ** self._base
+        try:
+            return float(exact)
+        except OverflowError:
+            return math.inf if exact > 0 else -math.inf
+
     def value(self, index: SupportsIndex) -> float:
         """Return one sum, rounded as by `values`."""
         exact = self.fraction(index)

@@ -145,6 +145,7 @@ def forecast(
     if not isinstance(algorithm, Static):
         raise SettingError(f"algorithm must be one such as superarm.SAQM(), not {algorithm!r}")
     whole("replications", replications, SettingError, least=0)
+    whole("workers", workers, SettingError, least=1)
     theta = stated_means(problem, means)
     world = environment(theta, problem.noise)  # refuses means that the noise model excludes
     seed = seed_from(rng)
@@ -215,15 +216,16 @@ def _expected(
 
 def _totals(problem: Problem, phase: Phase, theta: Vector) -> Vector:
     """Mean total of each super-arm of the plan."""
+    if not isinstance(problem.noise, Total):  # other models bound single arms' means
+        return phase.plan.gather(theta)
     rows = phase.plan.members(slice(None))
     totals: Vector = np.where(rows < 0, 0.0, theta[rows]).sum(axis=1)
-    if isinstance(problem.noise, Total):  # other models bound single arms' means
-        low, high = problem.noise.range(problem.k)
-        outside = totals[(totals < low) | (totals > high)]
-        if len(outside):
-            raise NoiseError(
-                f"a group's mean total {outside[0]:g} is outside its range {low:g} .. {high:g}"
-            )
+    low, high = problem.noise.range(problem.k)
+    outside = totals[(totals < low) | (totals > high)]
+    if len(outside):
+        raise NoiseError(
+            f"a group's mean total {outside[0]:g} is outside its range {low:g} .. {high:g}"
+        )
     return totals
 
 

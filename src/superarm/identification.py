@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from superarm._checks import bounded_real, whole
-from superarm.algorithms import SAQM, Algorithm
-from superarm.algorithms.base import check_algorithm, no_answer
+from superarm.algorithms import Algorithm, default_algorithm
+from superarm.algorithms.base import check_algorithm, check_problem, no_answer
 from superarm.errors import ConflictError, PullError, SettingError, TotalError
 from superarm.phase import Next, Phase, Stop
 from superarm.problem import Problem
@@ -47,7 +47,7 @@ class Identification:
     problem
         The question.
     algorithm
-        The rule; SAQM with a computed bound by default.
+        The rule; by default `Certified` for the best k of n arms, `ICB` for other classes.
     rng
         Seed, generator, or None: decides what the design leaves to chance. With a whole number the
         identification can be repeated exactly.
@@ -56,8 +56,10 @@ class Identification:
     def __init__(
         self, problem: Problem, algorithm: Algorithm | None = None, *, rng: Rng = None
     ) -> None:
-        self.problem = problem
-        self.algorithm = SAQM() if algorithm is None else check_algorithm(algorithm)
+        self.problem = check_problem(problem)
+        self.algorithm = (
+            default_algorithm(problem) if algorithm is None else check_algorithm(algorithm)
+        )
         self.seed = seed_from(rng)
         self._told: dict[str, float] = {}
         self._asked: dict[int, int] = {}  # by phase: number of positions asked
@@ -88,8 +90,8 @@ class Identification:
         if phase is None:
             return []
         start = self._asked[phase.number]
-        if phase.looks.schedule.end is not None:
-            size = min(size, phase.looks.schedule.end - start)
+        if phase.looks.end is not None:
+            size = min(size, phase.looks.end - start)
         index = phase.plan.order(start, start + size)
         rows = phase.plan.members(index)
         pulls = [
@@ -159,10 +161,11 @@ class Identification:
         self._look += 1
         self._missing = time - self._needed
         before, self._needed = self._needed, time
-        if self._later:
-            for position in range(before, time):
-                if position in self._later:
-                    self._count(position, self._later.pop(position))
+        later = self._later
+        # The next look may be far ahead of what is there, or many results ahead of it.
+        there = later if len(later) < time - before else range(before, time)
+        for position in [position for position in there if position < time and position in later]:
+            self._count(position, later.pop(position))
         return True
 
     def _count(self, position: int, total: float) -> None:

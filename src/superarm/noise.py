@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from superarm._checks import bounded_real, flag
+from superarm._checks import bounded_real, flag, shown
 from superarm.errors import NoiseError, TotalError
 
 
@@ -191,7 +191,7 @@ def parse_noise(text: str) -> Noise:
     arity, build = _FORMS.get(name, (-1, gaussian))
     if len(parts) != arity:
         raise NoiseError(
-            f"noise {text!r} is not one of gaussian:SIGMA, bounded:R, bounded:R:independent, "
+            f"noise {shown(text)} is not one of gaussian:SIGMA, bounded:R, bounded:R:independent, "
             "labels, shared-labels, total:LO:HI"
         )
     numbers = [_parse_number(text, part) for part in parts]
@@ -202,7 +202,7 @@ def _parse_number(noise: str, text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise NoiseError(f"noise {noise!r}: {text!r} is not a number") from None
+        raise NoiseError(f"noise {shown(noise)}: {shown(text)} is not a number") from None
 
 
 def _positive(what: str, value: float) -> float:

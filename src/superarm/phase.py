@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from superarm.estimate import Information, information
+from superarm.estimate import Dense, information
+from superarm.information import Information
 from superarm.plan import Plan
 from superarm.schedule import Looks
 from superarm.verdict import Verdict
@@ -39,14 +40,16 @@ class Phase:
 
     def information(self, t: int) -> Information | None:
         """Information of the plan's first t positions; None when it is not safely invertible."""
-        cycle = self.plan.cycle
-        if cycle is None or t < cycle:
+        whole, rest = divmod(t, self.plan.cycle or t + 1)
+        if whole == 0:
             found = information(self.plan, self.plan.counts(t))
-        else:
-            whole, rest = divmod(t, cycle)
+        elif rest == 0:
             found = self.whole.scaled(whole)
-            if rest:
-                found = found.plus(self.plan.members(self.plan.order(0, rest)))
+        elif isinstance(self.whole, Dense):
+            more = self.plan.members(self.plan.order(0, rest))
+            found = self.whole.scaled(whole).plus(more)
+        else:
+            found = information(self.plan, self.plan.counts(t))
         return found if found.usable else None
 
     @cached_property

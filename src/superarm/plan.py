@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 Index = NDArray[np.int64]
 Matrix = NDArray[np.float64]
+Vector = NDArray[np.float64]
 
 
 class Plan(ABC):
@@ -44,6 +45,11 @@ class Plan(ABC):
     def cycle(self) -> int | None:
         """Period of the order, when it has one."""
 
+    @property
+    def length(self) -> int | None:
+        """Number of positions; None where there is no end of them."""
+        return None
+
     @abstractmethod
     def members(self, index: int | slice | Index) -> Index:
         """Return the arms (ascending) of one plan index, or a row of them for each of several.
@@ -58,6 +64,11 @@ class Plan(ABC):
     @abstractmethod
     def counts(self, t: int) -> Index:
         """How often each plan index occurs in the first t positions."""
+
+    def gather(self, means: Vector) -> Vector:
+        """Return the sum of the members' means for every super-arm."""
+        rows = self.members(slice(None))
+        return np.asarray(np.where(rows < 0, 0.0, means[rows]).sum(axis=1))
 
     @abstractmethod
     def describe(self) -> dict[str, Any]:

@@ -27,12 +27,14 @@ Kind = Literal["algorithms", "designs", "decisions"]
 
 OURS: dict[str, dict[str, str]] = {
     "algorithms": {
+        "certified": "superarm.algorithms:Certified",
         "saqm": "superarm.algorithms:SAQM",
         "sa-foa": "superarm.algorithms:SAFOA",
         "icb": "superarm.algorithms:ICB",
         "exhaustive": "superarm.algorithms:Exhaustive",
     },
     "designs": {
+        "cyclic": "superarm.design:Cyclic",
         "uniform": "superarm.design:Uniform",
         "g-optimal": "superarm.design:GOptimal",
         "xy-optimal": "superarm.design:XYOptimal",

@@ -11,12 +11,15 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from superarm._checks import bounded_real, real, whole
+from superarm._checks import bounded_real, real, shown, whole
 from superarm.decision import Decision, TopK
 from superarm.errors import ProblemError
 from superarm.noise import Noise
 
 Direction = Literal["maximize", "minimize"]
+
+MOST_ARMS = 10_000_000
+"""A larger number of arms is taken for a slip."""
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -62,12 +65,17 @@ class Problem:
         decision: Decision | None = None,
     ) -> None:
         names = _names(arms)
+        if not (decision is None or isinstance(decision, Decision)):
+            raise ProblemError(
+                f"the decision class must be one as superarm.SpanningTrees(edges), "
+                f"not {shown(decision)}"
+            )
         if isinstance(k, Decision):
             decision = k
         elif decision is None or isinstance(decision, TopK):
             decision = _top_k(len(names), k)
         elif k != decision.k:
-            raise ProblemError(f"the decision class says that k is {decision.k}, not {k!r}")
+            raise ProblemError(f"the decision class says that k is {decision.k}, not {shown(k)}")
         fields = {
             "arms": names,
             "k": decision.k,
@@ -93,17 +101,16 @@ class Problem:
                 f"delta must lie strictly between 0 and 1, not {self.delta!r} "
                 "(0.05 means: wrong at most once in twenty)"
             )
-        if self.direction not in ("maximize", "minimize"):
-            raise ProblemError(
-                f"direction must be 'maximize' or 'minimize', not {self.direction!r}"
-            )
+        way: Any = self.direction
+        if not isinstance(way, str) or way not in ("maximize", "minimize"):
+            raise ProblemError(f"direction must be 'maximize' or 'minimize', not {shown(way)}")
         if self.direction == "maximize" and not self.decision.signed:
             raise ProblemError(
                 "in a graph with cycles the cheapest path is sought: state direction='minimize'"
             )
         if not isinstance(self.noise, Noise):
             raise ProblemError(
-                f"noise must be a noise model such as superarm.labels(), not {self.noise!r}"
+                f"noise must be a noise model such as superarm.labels(), not {shown(self.noise)}"
             )
 
     @property
@@ -155,19 +162,25 @@ class Problem:
 
 
 def _names(arms: int | Iterable[str]) -> tuple[str, ...]:
-    if isinstance(arms, str):
-        raise ProblemError(f"arms must be a list of names or their number, not the text {arms!r}")
-    if not isinstance(arms, Iterable):
-        number = whole("the number of arms", arms, ProblemError)
+    given: Any = arms
+    if isinstance(given, str):
+        raise ProblemError(
+            f"arms must be a list of names or their number, not the text {shown(given)}"
+        )
+    try:
+        names = tuple(given)
+    except TypeError:  # no list
+        number = whole("the number of arms", given, ProblemError, most=MOST_ARMS)
         if number < 1:
-            raise ProblemError(f"there are no arms: give at least one, not {number}")
+            raise ProblemError(
+                f"there are no arms: give at least one, not {shown(number)}"
+            ) from None
         return tuple(str(i + 1) for i in range(number))
-    names = tuple(arms)
     if not names:
         _none()
     for name in names:
-        if not isinstance(name, str) or not name.strip():  # type: ignore[redundant-expr]
-            raise ProblemError(f"an arm's name must be a text that is not empty, not {name!r}")
+        if not isinstance(name, str) or not name.strip():
+            raise ProblemError(f"an arm's name must be a text that is not empty, not {shown(name)}")
     _refuse_twins(names)
     return names
 
@@ -175,7 +188,7 @@ def _names(arms: int | Iterable[str]) -> tuple[str, ...]:
 def _top_k(n: int, k: int) -> TopK:
     size = whole("k", k, ProblemError)
     if not 1 <= size <= n:
-        raise ProblemError(f"k must be between 1 and the number of arms, {n}, not {size}")
+        raise ProblemError(f"k must be between 1 and the number of arms, {n}, not {shown(size)}")
     return TopK(n, size)
 
 

@@ -439,6 +439,123 @@ def sa_foa_sides(
     return Sides(best, rival, gap, radius, gap + threshold * epsilon >= radius)
 
 
+# ---- Ours: the certified rule --------------------------------------------------------------------
+
+
+def shifts(n: int, blocks: Sequence[SuperArm]) -> list[SuperArm]:
+    """Return all n shifts (mod n) of the first block, then of the second, and so on."""
+    return [tuple(sorted((i + s) % n for i in block)) for block in blocks for s in range(n)]
+
+
+def shares_of_levels(n: int, k: int, delta: float, levels: int) -> list[float]:
+    """Return log(1/alpha_d), d = 1 .. levels: the level's share delta/levels, for each of its sets.
+
+    From a fixed set there are C(k, d) C(n-k, d) sets d swaps away.
+    """
+    return [
+        math.log(math.comb(k, d) * math.comb(n - k, d) * levels) - math.log(delta)
+        for d in range(1, levels + 1)
+    ]
+
+
+def mixture_constant(t: float, rho: float, log_event: float) -> float:
+    """Return b_t = sqrt(2 (1 + rho/t) log(1/2 + sqrt(1 + t/rho) / (2 alpha))), log(1/alpha) given.
+
+    A sum S of independent sub-Gaussian terms, V the sum of their squared scales so far, makes
+    exp(lS - l^2 V/2) a supermartingale for each l > 0, and so their mean over l ~ |N(0, 1/R)|,
+    2 sqrt(R/(V + R)) exp(S^2/(2(V + R))) Phi(S/sqrt(V + R)). By Ville's inequality it reaches
+    1/alpha with probability <= alpha. Phi(z) >= 1 - exp(-z^2/2)/2; V/R = t/rho; b_t = S/sqrt(V).
+    """
+    inside = 0.5 + math.sqrt(1 + t / rho) / 2 * math.exp(log_event)
+    return math.sqrt(2 * (1 + rho / t) * math.log(inside))
+
+
+def norm_of_level(A: FloatArray, k: int, d: int) -> float:
+    """Return a bound on |chi_M - chi_M'|_{A^-1} for all sets that differ in d swaps.
+
+    The lesser of 2d / lambda, lambda the least eigenvalue of A - cc'/t on the complement of 1 with
+    c = A1/k and t = 1'c/k, and of what the diagonal and the extreme entries of A^-1 allow.
+    """
+    n = len(A)
+    c = A.sum(axis=1) / k
+    basis = np.linalg.qr(np.column_stack([np.ones(n), np.eye(n)[:, : n - 1]]))[0][:, 1:]
+    least = np.linalg.eigvalsh(basis.T @ (A - np.outer(c, c) * k / c.sum()) @ basis)[0]
+    W = np.linalg.inv(A)
+    off = [float(W[i, j]) for i in range(n) for j in range(n) if i != j]
+    within = 2 * d * (float(W.diagonal().max()) - min(off))
+    return math.sqrt(min(2 * d / float(least), within + 2 * d * (d - 1) * (max(off) - min(off))))
+
+
+def certified_sides(
+    theta: FloatArray, A: FloatArray, k: int, epsilon: float, radii: Sequence[float]
+) -> Sides:
+    """Stop when gap + epsilon >= radii[d-1] times the norm of level d, for all rivals at any d.
+
+    Levels beyond those of `radii` are left out: with epsilon = 0 the first is enough.
+    """
+    best, _ = best_two(theta, k)
+    most = -math.inf
+    for members in combinations(range(len(theta)), k):
+        d = len(set(members) - set(best))
+        if not 1 <= d <= len(radii):
+            continue
+        gap = value(theta, best) - value(theta, members)
+        radius = radii[d - 1] * norm_of_level(A, k, d)
+        if radius - gap > most:
+            most, sides = radius - gap, Sides(best, members, gap, radius, gap + epsilon >= radius)
+    return sides
+
+
+def weighted_estimate(
+    n: int, blocks: Sequence[SuperArm], counts: Sequence[int], sums: Sequence[float]
+) -> tuple[FloatArray, FloatArray]:
+    """Return A and A^-1 sum_l w_l X_l' ybar_l with A = sum_l w_l X_l'X_l, w_l the least count of l.
+
+    ybar is the mean total of each super-arm, X_l has the shifts of block l as its rows. With equal
+    counts this is least squares; else its covariance is at most sigma^2 A^-1.
+    """
+    A, b = np.zeros((n, n)), np.zeros(n)
+    for place, members in enumerate(shifts(n, blocks)):
+        start = place - place % n
+        weight = min(counts[start : start + n])
+        if weight > 0:
+            chi = indicator(n, members)
+            A += weight * np.outer(chi, chi)
+            b += weight * chi * sums[place] / counts[place]
+    return A, np.asarray(np.linalg.solve(A, b), dtype=np.float64)
+
+
+def certified_run(
+    n: int,
+    blocks: Sequence[SuperArm],
+    looks: Iterable[int],
+    totals: Callable[[int], float],
+    *,
+    sigma: float,
+    epsilon: float,
+    delta: float,
+    rho: float,
+) -> Run:
+    """Pull all shifts of the blocks in turn; look after these numbers of whole cycles."""
+    k = len(blocks[0])
+    levels = 1 if epsilon == 0 else min(k, n - k)
+    events = shares_of_levels(n, k, delta, levels)
+    support = shifts(n, blocks)
+    pulled: list[SuperArm] = []
+    received: list[float] = []
+    for look, cycles in enumerate(looks, start=1):
+        while len(pulled) < cycles * len(support):
+            received.append(float(totals(len(pulled))))
+            pulled.append(support[len(pulled) % len(support)])
+        theta, _ = least_squares(n, pulled, received)
+        radii = [sigma * mixture_constant(len(pulled), rho, event) for event in events]
+        sides = certified_sides(theta, design_matrix(n, pulled), k, epsilon, radii)
+        last = Run(sides.best, len(pulled), look, sides)
+        if sides.stop:
+            break
+    return last
+
+
 # ---- Algorithms 2-5: a whole run -----------------------------------------------------------------
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from superarm._checks import real, whole
+from superarm._checks import real, shown, whole
 from superarm.errors import SettingError
 from superarm.plan import Plan
 
@@ -85,6 +85,33 @@ class Geometric(Schedule):
 
 
 @dataclass(frozen=True)
+class Cycles(Schedule):
+    """Look after whole cycles of the plan, whenever the pulls have grown by a factor at least.
+
+    All looks then have multiples of one information matrix, which some bounds need.
+    """
+
+    ratio: float = 1.005
+
+    def __post_init__(self) -> None:
+        Geometric(self.ratio)  # the same numbers are possible
+
+    def times(self, plan: Plan) -> Iterator[int]:
+        if plan.cycle is None:
+            raise SettingError(
+                "looks after whole cycles need a plan that has cycles (equal proportions); "
+                "choose another schedule, such as geometric:1.02"
+            )
+        cycles = 1
+        while cycles * plan.cycle <= LAST:
+            yield cycles * plan.cycle
+            cycles = max(cycles + 1, math.ceil(cycles * self.ratio))
+
+    def __str__(self) -> str:
+        return f"cycles:{self.ratio!r}"
+
+
+@dataclass(frozen=True)
 class Planned(Schedule):
     """Look at these times and no others."""
 
@@ -92,13 +119,19 @@ class Planned(Schedule):
 
     def __post_init__(self) -> None:
         given: Any = self.at
-        if isinstance(given, str) or not isinstance(given, Iterable):
-            raise SettingError(f"planned looks must be numbers of pulls, not {given!r}")
+        try:
+            given = None if isinstance(given, str) else tuple(given)
+        except TypeError:
+            given = None
+        if given is None:
+            raise SettingError(f"planned looks must be numbers of pulls, not {shown(self.at)}")
         times = tuple(whole("a planned look", t, SettingError, most=LAST) for t in given)
         object.__setattr__(self, "at", times)
         ascending = all(a < b for a, b in zip(self.at, self.at[1:], strict=False))
         if not self.at or self.at[0] < 1 or not ascending:
-            raise SettingError(f"planned looks must be ascending numbers of pulls, not {self.at!r}")
+            raise SettingError(
+                f"planned looks must be ascending numbers of pulls, not {shown(self.at)}"
+            )
 
     @property
     def end(self) -> int | None:
@@ -114,6 +147,11 @@ class Planned(Schedule):
                 f"the first planned look, after {self.at[0]} pulls, is too early: the plan needs "
                 f"{plan.spanning} pulls to tell the arms apart"
             )
+        if plan.length is not None and self.at[-1] > plan.length:
+            raise SettingError(
+                f"the last planned look, after {self.at[-1]} pulls, is too late: the plan ends "
+                f"after {plan.length}"
+            )
         yield from self.at
 
     def __str__(self) -> str:
@@ -121,13 +159,15 @@ class Planned(Schedule):
 
 
 def parse_schedule(text: str) -> Schedule:
-    """Read ``every | geometric:RATIO | planned:T1,T2,...``."""
+    """Read ``every | geometric:RATIO | cycles[:RATIO] | planned:T1,T2,...``."""
     name, colon, rest = str(text).strip().partition(":")
     try:
         if name == "every" and not colon:
             return Every()
         if name == "geometric":
             return Geometric(float(rest))
+        if name == "cycles":
+            return Cycles(float(rest)) if colon else Cycles()
         if name == "planned":
             return Planned(tuple(int(part) for part in rest.split(",")))
     except SettingError:
@@ -135,23 +175,38 @@ def parse_schedule(text: str) -> Schedule:
     except ValueError:
         pass
     raise SettingError(
-        f"schedule {text!r} is not one of every, geometric:RATIO (as geometric:1.02), "
-        "planned:T1,T2,... (numbers of pulls)"
+        f"schedule {shown(text)} is not one of every, geometric:RATIO (as geometric:1.02), "
+        "cycles, cycles:RATIO, planned:T1,T2,... (numbers of pulls)"
     )
 
 
 class Looks:
-    """The look times of one phase: t_j by number, j = 1, 2, ... (made as they are needed)."""
+    """The look times of one phase: t_j by number, j = 1, 2, ... (made as they are needed).
+
+    Where the plan ends, the last look takes place there.
+    """
 
     def __init__(self, schedule: Schedule, plan: Plan) -> None:
         self.schedule = schedule
+        self._first = plan.spanning if isinstance(schedule, Every) else None
+        self._length = plan.length
         self._source = schedule.times(plan)
         self._times: list[int] = []
 
+    @property
+    def end(self) -> int | None:
+        """The last look time, when there is one."""
+        return self._length if self.schedule.end is None else self.schedule.end
+
     def time(self, look: int) -> int | None:
-        """Return t_look; None when the schedule has fewer looks."""
+        """Return t_look; None when there are fewer looks."""
+        if self._first is not None:  # a list of every pull would grow without end
+            time = self._first + look - 1
+            return time if self._length is None or time <= self._length else None
         while len(self._times) < look:
             following = next(self._source, None)
+            if self._length is not None and following is not None and following > self._length:
+                following = self._length if self._times[-1:] != [self._length] else None
             if following is None:
                 return None
             self._times.append(following)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from superarm._checks import shown
 from superarm.errors import DataError
 
 
@@ -44,7 +45,7 @@ class Table:
         except ValueError:
             value = math.nan
         if not math.isfinite(value):
-            raise self.wrong(row, f"{text!r} is not a finite number")
+            raise self.wrong(row, f"{shown(text)} is not a finite number")
         return value
 
 

@@ -44,10 +44,13 @@ class Tally:
         """
         if not self.pulls:
             return 0.0, np.zeros(len(self))
-        mean = float(self.totals.sum()) / self.pulls
+        mean = self._totals.whole() / self.pulls
         mantissa, exponent = math.frexp(mean)
         c = math.ldexp(round(math.ldexp(mantissa, _LEVEL_BITS)), exponent - _LEVEL_BITS)
         sums, every = self._totals.copy(), np.arange(len(self))
+        if self.counts.max() >> _LEVEL_BITS == 0:
+            sums.add(every, -c * self.counts)
+            return c, sums.values()
         high, low = np.divmod(self.counts, 1 << _LEVEL_BITS)
         sums.add(every, -c * low)
         sums.add(every, -c * (high * float(1 << _LEVEL_BITS)))

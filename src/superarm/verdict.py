@@ -7,7 +7,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
+from decimal import ROUND_UP, Decimal
 from typing import Any
 
 import numpy as np
@@ -82,6 +82,10 @@ class Verdict:
         What was measured, with the size of its support.
     estimates
         Estimated means of all arms, in the problem's order (None before the first look).
+    confidence
+        With a fixed budget: the greatest 1 - delta with which the answer is within `epsilon` of the
+        best. It is seen only afterwards, as a p-value is: whatever x, it exceeds 1 - x while the
+        answer is not that good with probability <= x. None where it is not worked out.
     """
 
     algorithm: str
@@ -98,10 +102,13 @@ class Verdict:
     forecast: int | None
     design: Mapping[str, Any] = field(default_factory=dict)
     estimates: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
+    confidence: float | None = None
 
     def ended(self, reason: str) -> Verdict:
         """Return this verdict as the last one, uncertified, with the reason."""
-        return replace(self, done=True, certificate=None, reason=reason, forecast=None)
+        return replace(
+            self, done=True, certificate=None, reason=reason, forecast=None, confidence=None
+        )
 
     @property
     def certified(self) -> bool:
@@ -115,9 +122,15 @@ class Verdict:
         sides = f"gap + epsilon {self.gap + self.epsilon:.4g}, radius {self.radius:.4g}"
         if self.certificate is not None:
             c = self.certificate
-            nearness = "a best group" if c.epsilon == 0 else f"within {c.epsilon} of the best"
+            reached = c.epsilon if self.confidence is None else _digits_up(c.epsilon)
+            nearness = "a best group" if c.epsilon == 0 else f"within {reached} of the best"
+            spent = ""
+            if self.confidence is not None:
+                asked = "a best group" if self.epsilon == 0 else f"within {self.epsilon} of it"
+                spent = f"; {asked}: {_percent_down(self.confidence)} sure"
             return (
-                f"Stop: {who}: {nearness} with probability >= {c.confidence} ({sides}; {c.bound})."
+                f"Stop: {who}: {nearness} with probability >= {c.confidence} "
+                f"({sides}; {c.bound}{spent})."
             )
         if self.done:
             return f"Stop: {who}, not certified: {self.reason} ({sides})."
@@ -139,6 +152,7 @@ class Verdict:
             "certificate": None if self.certificate is None else self.certificate.to_dict(),
             "reason": self.reason,
             "forecast": self.forecast,
+            "confidence": self.confidence,
             "design": dict(self.design),
         }
 
@@ -172,6 +186,20 @@ def _listed(names: tuple[str, ...]) -> str:
     if len(names) <= 12:
         return ", ".join(names)
     return f"{', '.join(names[:10])} and {len(names) - 10} more"
+
+
+def _digits_up(value: float) -> float:
+    """Return a number of four digits, never rounded down."""
+    if not 0 < value < math.inf:
+        return value
+    digits = Decimal(repr(value))
+    last = Decimal(1).scaleb(digits.adjusted() - 3)
+    return float(digits.quantize(last, rounding=ROUND_UP))
+
+
+def _percent_down(share: float) -> str:
+    """Return a share as a percentage, never rounded up."""
+    return f"{math.floor(share * 1000) / 10:g} %"
 
 
 def _finite(value: float) -> float | None:

@@ -1,11 +1,31 @@
 """Algorithms: one file each."""
 
 from superarm.algorithms.base import Algorithm, Static
+from superarm.algorithms.certified import Certified
 from superarm.algorithms.exhaustive import Exhaustive
 from superarm.algorithms.icb import ICB
 from superarm.algorithms.sa_foa import SAFOA
 from superarm.algorithms.saqm import SAQM
+from superarm.problem import Problem
 
-ALGORITHMS: dict[str, type[Static]] = {rule.name: rule for rule in (SAQM, SAFOA, ICB, Exhaustive)}
+ALGORITHMS: dict[str, type[Static]] = {
+    rule.name: rule for rule in (Certified, SAQM, SAFOA, ICB, Exhaustive)
+}
 
-__all__ = ["ALGORITHMS", "ICB", "SAFOA", "SAQM", "Algorithm", "Exhaustive", "Static"]
+
+def default_algorithm(problem: Problem) -> Static:
+    """Return the rule that is taken where none is named."""
+    return Certified() if problem.topk else ICB()
+
+
+__all__ = [
+    "ALGORITHMS",
+    "ICB",
+    "SAFOA",
+    "SAQM",
+    "Algorithm",
+    "Certified",
+    "Exhaustive",
+    "Static",
+    "default_algorithm",
+]

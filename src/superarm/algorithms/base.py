@@ -10,14 +10,17 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from superarm._checks import shown
 from superarm.confidence import Radius
 from superarm.decision.base import LISTABLE
 from superarm.design import Design, Uniform
 from superarm.errors import NegativeCycleError, ProblemError, SettingError, SupportError
-from superarm.estimate import Information, Matrix, least_squares
+from superarm.estimate import Dense, Matrix, least_squares
+from superarm.information import Information
 from superarm.phase import Go, Outcome, Phase, Stop
+from superarm.plan import Plan
 from superarm.problem import Problem
-from superarm.schedule import Geometric, Looks, Schedule
+from superarm.schedule import Geometric, Looks, Planned, Schedule
 from superarm.tally import Tally
 from superarm.verdict import Certificate, Verdict
 
@@ -65,23 +68,39 @@ class Algorithm(ABC):
 
 @dataclass(frozen=True)
 class Sides:
-    """Both sides of a stop: `answer` stands when gap + epsilon >= radius (> if strict)."""
+    """Both sides of a stop: `answer` stands when gap + epsilon >= radius (> if strict).
+
+    A look of a fixed budget is `final`: it stops whatever they are, with the epsilon `reached`, and
+    `confidence` in the one that was asked for.
+    """
 
     answer: Members
     gap: float
     epsilon: float
     radius: float
     strict: bool = False
+    final: bool = False
+    confidence: float | None = None
+
+    @property
+    def reached(self) -> float:
+        """The epsilon with which the rule is satisfied."""
+        return max(0.0, self.radius - self.gap)
 
     @property
     def stop(self) -> bool:
-        """Whether the rule is satisfied."""
+        """Whether the rule is satisfied, or measuring ends here anyway."""
+        if self.final:
+            return True
         have = self.gap + self.epsilon
         return bool(have > self.radius if self.strict else have >= self.radius)
 
 
 ENUMERABLE = 10**9
 """More super-arms than this are not enumerated (of other classes than top-k, `LISTABLE`)."""
+
+TIE = 1e-7
+"""Estimates so near to each other may change places by rounding, beside their size and radius."""
 
 _SAFE_TO_UPDATE = 1e-8  # reciprocal condition from which on rank-one updates keep their digits
 
@@ -124,26 +143,37 @@ class Static(Algorithm):
     PRESETS: ClassVar[dict[str, dict[str, Any]]]
 
     @classmethod
-    def preset(cls, name: str, **settings: Any) -> Self:
+    def preset(cls, name: str, /, **settings: Any) -> Self:
         """Return the algorithm as in ``text | experiments | corrected``, with changed settings."""
-        if name not in tuple(cls.PRESETS):
-            raise SettingError(f"preset {name!r} is not one of {', '.join(cls.PRESETS)}")
+        given: Any = name
+        if not isinstance(given, str) or given not in cls.PRESETS:
+            raise SettingError(f"preset {shown(name)} is not one of {', '.join(cls.PRESETS)}")
         for setting in settings:
-            check_choice("a setting", setting, tuple(cls.__dataclass_fields__))
+            check_choice("a setting", setting, tuple(part.name for part in fields(cls)))
         return cls(**{**cls.PRESETS[name], **settings})
 
     def __post_init__(self) -> None:
         check_choice("sigma", self.sigma, ("noise", "paper"))
         if not isinstance(self.design, Design):
-            raise SettingError(f"design must be one as superarm.Uniform(), not {self.design!r}")
+            raise SettingError(
+                f"design must be one as superarm.Uniform(), not {shown(self.design)}"
+            )
         if not isinstance(self.schedule, Schedule):
             raise SettingError(
-                f"schedule must be one such as superarm.Geometric(1.02), not {self.schedule!r}"
+                f"schedule must be one such as superarm.Geometric(1.02), not {shown(self.schedule)}"
             )
         self.check_settings()
 
     def check_settings(self) -> None:
         """Raise SettingError for settings of this rule that cannot be."""
+
+    def at_once(self, design: Design, pulls: int) -> Self:
+        """Return this rule for pulls that are all there: one look, which may spend all of delta."""
+        return replace(self, design=design, schedule=Planned((pulls,)))
+
+    def layout(self, problem: Problem, rng: np.random.Generator) -> Plan:
+        """Return the plan to measure by."""
+        return self.design.plan(problem, rng)
 
     @abstractmethod
     def constant(self, problem: Problem, delta: float) -> Radius:
@@ -151,9 +181,9 @@ class Static(Algorithm):
 
     @abstractmethod
     def sides(
-        self, problem: Problem, phase: Phase, look: int, theta: Vector, info: Information, C: float
+        self, problem: Problem, phase: Phase, look: int, theta: Vector, info: Information, C: Any
     ) -> Sides:
-        """Both sides of the stop for estimates `theta` (greater is better)."""
+        """Both sides of the stop for estimates `theta` (greater is better), C of this look."""
 
     def ahead(self, problem: Problem, phase: Phase, tally: Tally, totals: Vector) -> Ahead | None:
         """Return what a stretch of rank-one updates starts from; None where it is not safe to."""
@@ -161,7 +191,7 @@ class Static(Algorithm):
             return None
         t = tally.pulls
         info = phase.information(t) if t >= phase.plan.spanning else None
-        if info is None or info.reciprocal_condition < _SAFE_TO_UPDATE:
+        if not isinstance(info, Dense) or info.reciprocal_condition < _SAFE_TO_UPDATE:
             return None
         estimate = least_squares(phase.plan, tally, info)
         index = phase.plan.order(t, t + len(totals))
@@ -192,7 +222,7 @@ class Static(Algorithm):
         if problem.only is not None:
             return Stop(_only_one(self.name, problem))
         self.check(problem)
-        plan = self.design.plan(problem, np.random.default_rng([seed, 1]))
+        plan = self.layout(problem, np.random.default_rng([seed, 1]))
         phase = Phase(1, plan, Looks(self.schedule, plan), problem.delta, seed)
         if not phase.whole.usable:
             raise SupportError(
@@ -210,7 +240,8 @@ class Static(Algorithm):
         estimate = least_squares(phase.plan, tally, info)
         C = self.constant(problem, phase.delta)
         try:
-            sides = self.sides(problem, phase, look, problem.sign * estimate.centred, info, C.at(t))
+            signed = problem.sign * estimate.centred
+            sides = self.sides(problem, phase, look, signed, info, C.at(t, look))
         except NegativeCycleError:
             reason = "the estimates do not yet exclude costs below 0 round a cycle"
             return Go(no_answer(self.name, problem, phase, t, look, reason))
@@ -235,7 +266,7 @@ class Static(Algorithm):
             reason, forecast = self.objection(problem), 0
             if not reason:
                 certificate = Certificate(
-                    epsilon=problem.epsilon,
+                    epsilon=sides.reached if sides.final else problem.epsilon,
                     delta=problem.delta,
                     noise=str(problem.noise),
                     sigma=self.scale(problem),
@@ -246,7 +277,7 @@ class Static(Algorithm):
                     design=phase.plan.describe(),
                 )
         else:
-            forecast = _pulls_to_go(sides, C, t)
+            forecast = _pulls_to_go(sides, C, t, look)
         return Verdict(
             algorithm=self.name,
             answer=problem.names(sides.answer),
@@ -262,13 +293,21 @@ class Static(Algorithm):
             forecast=forecast,
             design=phase.plan.describe(),
             estimates=estimates,
+            confidence=sides.confidence,
         )
+
+
+def check_problem(problem: Problem) -> Problem:
+    """Return `problem`, or raise ProblemError where it is none."""
+    if not isinstance(problem, Problem):
+        raise ProblemError(f"the problem must be a superarm.Problem, not {shown(problem)}")
+    return problem
 
 
 def check_algorithm(algorithm: Algorithm) -> Algorithm:
     """Return `algorithm`, or raise SettingError where it is none (its class, say)."""
     if not isinstance(algorithm, Algorithm):
-        raise SettingError(f"algorithm must be one such as superarm.SAQM(), not {algorithm!r}")
+        raise SettingError(f"algorithm must be one such as superarm.SAQM(), not {shown(algorithm)}")
     return algorithm
 
 
@@ -293,23 +332,24 @@ def check_topk(problem: Problem, name: str) -> None:
 def check_choice(what: str, value: object, choices: tuple[str, ...]) -> None:
     """Raise SettingError unless `value` is one of `choices`."""
     if not isinstance(value, str) or value not in choices:
-        raise SettingError(f"{what} must be one of {', '.join(choices)}, not {value!r}")
+        raise SettingError(f"{what} must be one of {', '.join(choices)}, not {shown(value)}")
 
 
-def _pulls_to_go(sides: Sides, C: Radius, t: int) -> int | None:
+def _pulls_to_go(sides: Sides, C: Radius, t: int, look: int) -> int | None:
     """Pulls until radius * (C_t'/C_t) * sqrt(t/t') falls to gap + epsilon, were both to stay.
 
     t' = t (radius/have)^2 (C_t'/C_t)^2, by iteration: C_t' grows so slowly that it converges.
     """
     have = sides.gap + sides.epsilon
-    now = C.at(t)
+    now = C.typical(t, look)
     if not (have > 0 and now > 0 and math.isfinite(sides.radius)):
         return None
     ratio = sides.radius / have / now
     alone = t * ratio * ratio  # products overflow to infinity, where powers raise
     total = float(t)
     for _ in range(8):
-        total = max(1.0, alone * C.at(total) * C.at(total))
+        following = C.typical(total, look)
+        total = max(1.0, alone * following * following)
         if not total < 1e18:
             return None
     return max(1, math.ceil(total) - t)

@@ -11,6 +11,7 @@ from superarm._jit import njit
 from superarm.algorithms.base import (
     GEOMETRIC,
     PAPER,
+    TIE,
     Sides,
     Static,
     Vector,
@@ -18,7 +19,8 @@ from superarm.algorithms.base import (
     check_enumerable,
 )
 from superarm.confidence import Constants, Radius, ellipsoid
-from superarm.estimate import Information, rank_one
+from superarm.estimate import rank_one
+from superarm.information import Information
 from superarm.phase import Phase
 from superarm.problem import Problem
 from superarm.quadratic.exact import best_upper
@@ -115,7 +117,11 @@ def _skip(inverse, theta, rows, totals, t, k, epsilon, scale, slope, offset):  #
         rank_one(inverse, theta, row_sums, work, rows[r], totals[r])
         t += 1
         C = scale * np.sqrt(max(0.0, slope * np.log(t) + offset))
-        best = np.argsort(-theta)[:k]
+        order = np.argsort(-theta)
+        best = order[:k]
+        size = C + np.abs(theta).max()
+        if theta[best[-1]] - theta[order[k]] <= TIE * size:  # rounding chose the best set
+            return r
         inside = np.zeros(n, np.bool_)
         inside[best] = True
         towards = np.zeros(n)
@@ -129,6 +135,6 @@ def _skip(inverse, theta, rows, totals, t, k, epsilon, scale, slope, offset):  #
             for j in rival:
                 square += inverse[i, j]
         excess = theta[rival].sum() - theta[best].sum() + C * np.sqrt(max(0.0, square))
-        if excess <= epsilon + 1e-6 * (C + np.abs(theta).max()):
+        if excess <= epsilon + 1e-6 * size:
             return r
     return rows.shape[0]

@@ -8,9 +8,10 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from superarm._jit import njit_fast
-from superarm.algorithms.base import GEOMETRIC, PAPER, Sides, Static, Vector, check_choice
+from superarm.algorithms.base import GEOMETRIC, PAPER, TIE, Sides, Static, Vector, check_choice
 from superarm.confidence import Constants, Radius, ellipsoid, independent
-from superarm.estimate import Information, rank_one
+from superarm.estimate import rank_one
+from superarm.information import Information
 from superarm.phase import Phase
 from superarm.problem import Problem
 from superarm.schedule import Every
@@ -120,6 +121,9 @@ def _skip(inverse, theta, rows, totals, t, k, epsilon, scale, slope, offset):  #
                 break
             excess += lose[d] + gain[d]
         size = 1e-6 * (C + np.abs(theta).max())
+        if theta[order[k - 1]] - theta[order[k]] <= TIE * (C + np.abs(theta).max()):
+            # Rounding chose the best set. Any such has one of these inside and one outside.
+            excess = 2.0 * work.min()
         if excess <= epsilon + size:
             return r
     return rows.shape[0]

@@ -22,7 +22,7 @@ from superarm.algorithms.base import (
 from superarm.confidence import Constants, Radius, ellipsoid
 from superarm.decision import TopK
 from superarm.errors import SettingError
-from superarm.estimate import Information
+from superarm.information import Information
 from superarm.phase import Phase
 from superarm.problem import Problem
 from superarm.quadratic.bounds import greatest_difference

@@ -14,6 +14,7 @@ from superarm._jit import njit_fast
 from superarm.algorithms.base import (
     GEOMETRIC,
     PAPER,
+    TIE,
     Sides,
     Static,
     Vector,
@@ -23,7 +24,8 @@ from superarm.algorithms.base import (
 from superarm.confidence import Constants, Radius, ellipsoid
 from superarm.decision import Decision
 from superarm.errors import ProblemError, SettingError
-from superarm.estimate import Information, Matrix, rank_one
+from superarm.estimate import Matrix, rank_one
+from superarm.information import Information
 from superarm.phase import Phase
 from superarm.problem import Problem
 from superarm.quadratic import (
@@ -48,6 +50,9 @@ from superarm.schedule import Every
 from superarm.tally import Tally
 
 Alpha = Literal["certified", "spectral", "theorem"] | float
+
+LEAST_ALPHA = 1e-6
+"""Below this, no run could ever stop, and 1/alpha^2 could overflow."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,8 +107,11 @@ class SAQM(Static):
             check_choice("alpha", self.alpha, ("certified", "spectral", "theorem"))
             return
         alpha = real("alpha", self.alpha, SettingError)
-        if not 0 < alpha <= 1:
-            raise SettingError(f"alpha must be in (0, 1] or a name, not {self.alpha!r}")
+        if not LEAST_ALPHA <= alpha <= 1:
+            raise SettingError(
+                f"alpha must be in (0, 1] (and at least {LEAST_ALPHA:g}) or a name, "
+                f"not {self.alpha!r}"
+            )
         object.__setattr__(self, "alpha", alpha)
 
     def check(self, problem: Problem) -> None:
@@ -289,6 +297,8 @@ def _skip(  # type: ignore[no-untyped-def]
         far = max(far * max(inflation / shrink, 1.0), floor / growth)
         C = scale * np.sqrt(max(0.0, slope * np.log(t) + offset))
         radius = C * (np.sqrt(max(0.0, norm2(inverse, best))) + np.sqrt(max(0.0, far)))
+        if gap <= TIE * (size + radius):  # rounding chose `best`: another may have no norm to add
+            radius = C * np.sqrt(max(0.0, far))
         if gap + epsilon + 1e-9 * size >= radius * (1.0 - 1e-6):
             return r
     return rows.shape[0]

@@ -12,7 +12,9 @@ from superarm.cli.analyse import analyse
 from superarm.cli.datasets import datasets
 from superarm.cli.design import design
 from superarm.cli.forecast import forecast
+from superarm.cli.lower_bound import lower_bound
 from superarm.cli.maximise import maximise
+from superarm.cli.reproduce import reproduce
 from superarm.cli.simulate import simulate
 from superarm.cli.study import study
 from superarm.errors import SuperarmError
@@ -36,6 +38,8 @@ class _Friendly(click.Group):
             return super().invoke(ctx)
         except SuperarmError as error:
             raise click.UsageError(str(error), ctx=None) from None
+        except MemoryError:
+            raise click.UsageError("this takes more memory than there is", ctx=None) from None
         except KeyboardInterrupt:
             click.echo("interrupted", err=True)
             sys.exit(130)
@@ -50,7 +54,9 @@ def main() -> None:
 main.add_command(simulate)
 main.add_command(maximise)
 main.add_command(forecast)
+main.add_command(lower_bound)
 main.add_command(design)
 main.add_command(analyse)
 main.add_command(datasets)
 main.add_command(study)
+main.add_command(reproduce)

@@ -40,9 +40,7 @@ if TYPE_CHECKING:
 @click.option(
     "--algorithm",
     type=Known("algorithms"),
-    default="icb",
-    show_default=True,
-    help="The rule that says how sure the answer is.",
+    help="The rule that says how sure the answer is.  [default: certified; for a --class, icb]",
 )
 @format_option("A table to read, one JSON object, or a CSV line an arm.")
 def analyse(
@@ -55,7 +53,7 @@ def analyse(
     delta: float,
     noise: str,
     direction: str,
-    algorithm: str,
+    algorithm: str | None,
     form: str,
 ) -> None:
     """Answer from the totals of a plan: the best group, and how near to the best it is for certain.
@@ -90,7 +88,9 @@ def analyse(
         for row, cell in enumerate(table.column("total"))
     ]
     announce_compilation()
-    found = run(problem, members, totals, load("algorithms", algorithm)())
+    places = [f"{table.path}, line {line}" for line in table.lines]
+    rule = None if algorithm is None else load("algorithms", algorithm)()
+    found = run(problem, members, totals, rule, places=places)
     click.echo({"json": _json, "csv": _csv, "table": _table}[form](problem, found))
 
 

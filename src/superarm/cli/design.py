@@ -11,7 +11,7 @@ import click
 from superarm.cli.output import as_cell, as_csv, as_table
 from superarm.cli.question import Known, format_option, groups, groups_options
 from superarm.cli.simulate import SUPPORT, build_design
-from superarm.errors import SettingError
+from superarm.errors import DataError, SettingError
 
 if TYPE_CHECKING:
     from superarm.plan import Index, Plan
@@ -32,9 +32,7 @@ MOST = 10_000_000
     "--design",
     "kind",
     type=Known("designs"),
-    default="uniform",
-    show_default=True,
-    help="Where to measure.",
+    help="Where to measure.  [default: cyclic; for a --class or a --support, uniform]",
 )
 @click.option("--support", help=SUPPORT)
 @click.option("--rng", default=0, show_default=True, help="Seed: the same seed, the same plan.")
@@ -45,7 +43,7 @@ def design(
     family: str | None,
     pulls: int,
     out: str,
-    kind: str,
+    kind: str | None,
     support: str | None,
     rng: int,
     form: str,
@@ -60,15 +58,22 @@ def design(
     from superarm._checks import whole
     from superarm._jit import announce_compilation
     from superarm.datasets import read_arms
+    from superarm.design import Cyclic
     from superarm.noise import gaussian
     from superarm.problem import Problem
     from superarm.seeds import seed_from
 
     table = read_arms(path)
     whole("--pulls", pulls, SettingError, least=1, most=MOST)
+    _check_target(out)
     problem = Problem(table.column("arm"), groups(k, family, table), gaussian(1.0))
     announce_compilation()
-    plan = build_design(kind, support).plan(problem, np.random.default_rng([seed_from(rng), 1]))
+    if kind is None:
+        kind = "cyclic" if problem.topk and support is None else "uniform"
+    chosen = build_design(kind, support)
+    if chosen == Cyclic():
+        chosen = Cyclic(pulls=pulls)
+    plan = chosen.plan(problem, np.random.default_rng([seed_from(rng), 1]))
     if pulls < plan.spanning:
         raise SettingError(
             f"{pulls:,} pulls cannot tell these {problem.n:,} arms apart: it takes at least "
@@ -80,9 +85,36 @@ def design(
     click.echo({"json": _json, "csv": _csv, "table": _table}[form](said))
 
 
+def _check_target(out: str) -> None:
+    """Refuse, before anything is worked out, a place that cannot be written to or holds data."""
+    place = Path(out)
+    if not out or place.is_dir() or not place.parent.is_dir():
+        raise DataError(f"{out or '--out'}: not the name of a file in a directory that there is")
+    if place.is_file() and not _empty_plan(out):
+        raise DataError(
+            f"{out}: there already, and not a plan without totals; choose another name, "
+            "or remove that file"
+        )
+
+
+def _empty_plan(path: str) -> bool:
+    """Whether a file is a plan none of whose totals is there yet."""
+    from superarm.tables import read_table
+
+    try:
+        table = read_table(path, ("pull", "members", "total"), "pull")
+    except DataError:
+        return False
+    return not any(table.column("total"))
+
+
 def _write(out: str, problem: Problem, rows: Index) -> None:
     lines = [(i, as_cell(problem.names(row)), "") for i, row in enumerate(rows, 1)]
-    Path(out).write_text(as_csv(("pull", "members", "total"), lines) + "\n", encoding="utf-8")
+    text = as_csv(("pull", "members", "total"), lines) + "\n"
+    try:
+        Path(out).write_text(text, encoding="utf-8")
+    except PermissionError as error:
+        raise DataError(f"{out}: {error.strerror}") from None
 
 
 def _summary(problem: Problem, plan: Plan, rows: Index, out: str) -> dict[str, Any]:

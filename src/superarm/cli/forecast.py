@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 SLOW = 1_000_000
 """With more groups than this, exhaustive search is left out unless it is named."""
 
+MOST_ARMS = 100_000
+"""More arms than this are not made up for --gap."""
+
 
 @click.command()
 @click.option("--means", "path", metavar="FILE", help="Stated means: CSV with the header arm,mean.")
@@ -138,6 +141,8 @@ def _stated(
         raise SettingError("--gap needs the number of arms, --n, and --k (and no --class)")
     if n < 1:
         raise ProblemError(f"there are no arms: give at least one, not {n}")
+    if n > MOST_ARMS:
+        raise ProblemError(f"--n must not exceed {MOST_ARMS:,}; this was {n:,}")
     if not 1 <= k <= n:
         raise ProblemError(f"k must be between 1 and the number of arms, {n}, not {k}")
     return n, k, _two_kinds(gap, n, k, noise, direction)

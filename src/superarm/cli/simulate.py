@@ -16,9 +16,13 @@ if TYPE_CHECKING:
     from superarm.algorithms import Static
     from superarm.design import Design
     from superarm.simulation import Replications
+    from superarm.theory import LowerBound
+    from superarm.verdict import Verdict
 
 ALGORITHMS = ("saqm", "sa-foa", "icb", "exhaustive")
-SUPPORT = "Super-arms to measure: a number, a multiple as 8n, or full."
+SUPPORT = "Super-arms to measure: a number, a multiple as 8n, or full (not for cyclic designs)."
+BLOCKS = "cyclic designs: number of base blocks.  [default: as many as pay]"
+DESIGN = "Where to measure.  [default: cyclic for certified, uniform for others]"
 
 
 @click.command()
@@ -30,9 +34,7 @@ SUPPORT = "Super-arms to measure: a number, a multiple as 8n, or full."
 @click.option(
     "--algorithm",
     type=Known("algorithms"),
-    default="saqm",
-    show_default=True,
-    help="The rule that decides when to stop.",
+    help="The rule that decides when to stop.  [default: certified; for a --class, icb]",
 )
 @click.option(
     "--preset",
@@ -41,9 +43,14 @@ SUPPORT = "Super-arms to measure: a number, a multiple as 8n, or full."
     show_default=True,
     help="The paper to the letter, as its tables must have been run, or what is true.",
 )
-@click.option("--design", type=Known("designs"), help="Where to measure.  [default: uniform]")
+@click.option("--design", type=Known("designs"), help=DESIGN)
 @click.option("--support", help=SUPPORT)
-@click.option("--schedule", help="When to look: every, geometric:RATIO or planned:T1,T2,...")
+@click.option("--blocks", type=int, help=BLOCKS)
+@click.option(
+    "--schedule", help="When to look: every, geometric:RATIO, cycles[:RATIO] or planned:T1,T2,..."
+)
+@click.option("--budget", type=int, help="certified: pulls, after which it says how sure it is.")
+@click.option("--aim", type=int, help="certified: pulls at which the radius is to be tightest.")
 @click.option("--sigma", help="noise: as the noise model says; paper: kR.")
 @click.option("--constants", help="corrected, or paper: as printed.")
 @click.option("--alpha", help="saqm: certified, spectral, theorem or a number (a guess).")
@@ -66,7 +73,7 @@ def simulate(
     delta: float,
     noise: str,
     direction: str,
-    algorithm: str,
+    algorithm: str | None,
     preset: str,
     max_pulls: int | None,
     replications: int,
@@ -77,11 +84,13 @@ def simulate(
 ) -> None:
     """Find the best group of arms with known means, from simulated totals of groups."""
     from superarm._jit import announce_compilation
+    from superarm.algorithms import default_algorithm
     from superarm.datasets import read_arms
     from superarm.noise import parse_noise
     from superarm.problem import Problem
     from superarm.simulation import environment, replicate
     from superarm.simulation.engine import MOST_PULLS
+    from superarm.theory.lower_bound import bound_of
 
     table = read_arms(path, "mean")
     law, means = parse_noise(noise), table.numbers("mean")
@@ -93,6 +102,8 @@ def simulate(
         delta=delta,
         direction=direction,  # type: ignore[arg-type]
     )
+    if algorithm is None:
+        algorithm = default_algorithm(problem).name
     rule = build_algorithm(algorithm, preset, settings)
     world = environment(means, law)
     announce_compilation()
@@ -109,7 +120,8 @@ def simulate(
             max_pulls=MOST_PULLS if max_pulls is None else max_pulls,
             progress=lambda: bar.update(1),
         )
-    click.echo({"json": _json, "csv": _csv, "table": _table}[form](result))
+    bound = bound_of(problem, means)
+    click.echo({"json": _json, "csv": _csv, "table": _table}[form](result, bound))
 
 
 def build_algorithm(name: str, preset: str, settings: dict[str, Any]) -> Static:
@@ -119,9 +131,10 @@ def build_algorithm(name: str, preset: str, settings: dict[str, Any]) -> Static:
 
     rule = load("algorithms", name)
     chosen = {key: value for key, value in settings.items() if value is not None}
-    if "support" in chosen or "design" in chosen:
+    if {"support", "design", "blocks"} & set(chosen):
+        kind = "cyclic" if "blocks" in chosen else "uniform"
         chosen["design"] = build_design(
-            chosen.get("design", "uniform"), chosen.pop("support", None)
+            chosen.get("design", kind), chosen.pop("support", None), chosen.pop("blocks", None)
         )
     if "schedule" in chosen:
         chosen["schedule"] = parse_schedule(chosen["schedule"])
@@ -133,11 +146,16 @@ def build_algorithm(name: str, preset: str, settings: dict[str, Any]) -> Static:
     return rule.preset(preset, **chosen)
 
 
-def build_design(name: str, support: str | None) -> Design:
+def build_design(name: str, support: str | None, blocks: int | None = None) -> Design:
     """Return a design by name, on a support that is given as text (None: its default)."""
     from superarm.plugins import load
 
     kind = load("designs", name)
+    for setting, value in (("support", support), ("blocks", blocks)):
+        if value is not None and setting not in getattr(kind, "__dataclass_fields__", {}):
+            raise SettingError(f"--{setting} is not a setting of design {name}")
+    if blocks is not None:
+        return kind(blocks=blocks)
     if support is None:
         return kind()
     text = support.strip()
@@ -162,13 +180,22 @@ def _rows(result: Replications) -> list[dict[str, Any]]:
             "seed": run.seed,
             "digest": run.verdict.design.get("digest"),
             "reason": run.verdict.reason,
+            "epsilon_reached": _epsilon_reached(run.verdict),
+            "confidence": run.verdict.confidence,
             "seconds": round(run.seconds, 6),
         }
         for run in result.runs
     ]
 
 
-def _json(result: Replications) -> str:
+def _epsilon_reached(verdict: Verdict) -> float | None:
+    """The epsilon that is certified, where it may be another than was asked for."""
+    if verdict.confidence is None or verdict.certificate is None:
+        return None
+    return verdict.certificate.epsilon
+
+
+def _json(result: Replications, bound: LowerBound | None) -> str:
     return json.dumps(
         {
             "algorithm": result.algorithm.name,
@@ -178,6 +205,8 @@ def _json(result: Replications) -> str:
             "runs": _rows(result),
             "pulls_mean": result.pulls_mean,
             "wrong": result.wrong,
+            "bound": None if bound is None else bound.to_dict(),
+            "pulls_over_bound": None if bound is None else bound.ratio(result.pulls_mean),
         },
         indent=2,
     )
@@ -190,7 +219,7 @@ def _design(result: Replications) -> dict[str, Any]:
     return design
 
 
-def _csv(result: Replications) -> str:
+def _csv(result: Replications, bound: LowerBound | None) -> str:
     rows = [
         (i, row["pulls"], as_cell(row["answer"]), row["regret"], row["certified"], row["seconds"])
         for i, row in enumerate(_rows(result), 1)
@@ -198,7 +227,7 @@ def _csv(result: Replications) -> str:
     return as_csv(("run", "pulls", "answer", "regret", "certified", "seconds"), rows)
 
 
-def _table(result: Replications) -> str:
+def _table(result: Replications, bound: LowerBound | None) -> str:
     rows = []
     for i, row in enumerate(_rows(result), 1):
         certified = "yes" if row["certified"] else f"no: {row['reason']}"
@@ -226,4 +255,19 @@ def _table(result: Replications) -> str:
         f"mean pulls {result.pulls_mean:,.0f}; wrong (regret > epsilon): "
         f"{result.wrong} of {len(result.runs)} runs"
     )
+    ratio = None if bound is None else bound.ratio(result.pulls_mean)
+    if bound is not None and ratio is not None:
+        foot += (
+            f"\nlower bound on the isotropic design (superarm lower-bound says more): "
+            f"{bound.pulls:,.0f} pulls; pulls / bound {ratio:.3g}"
+        )
+    reached = [_epsilon_reached(run.verdict) for run in result.runs]
+    there = [each for each in reached if each is not None]
+    if there:
+        sure = sum(run.verdict.confidence or 0.0 for run in result.runs) / len(result.runs)
+        foot += (
+            f"\nbudget: epsilon reached with probability >= {1 - problem.delta:g}: "
+            f"{sum(there) / len(there):.4g} on average; confidence in epsilon "
+            f"{problem.epsilon:g}: {100 * sure:.3g} % on average"
+        )
     return f"{head}\n\n{table}\n\n{foot}"

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import json
+import logging
+import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -50,9 +55,12 @@ def run(
     with click.progressbar(
         length=found.runs, label="runs", file=sys.stderr, hidden=not sys.stderr.isatty()
     ) as bar:
-        progress = _Progress(bar, out)
+        progress = _Progress(bar, out, fresh)
         try:
-            results = found.run(workers=workers, out=out, dask=dask, fresh=fresh, progress=progress)
+            with progress.listening(), _quiet():
+                results = found.run(
+                    workers=workers, out=out, dask=dask, fresh=fresh, progress=progress
+                )
         except KeyboardInterrupt:
             bar.render_finish()
             click.echo(progress.interrupted(), err=True)
@@ -95,15 +103,43 @@ def check(file: str, form: str) -> None:
         _lines(rows, form, f"\n\n{foot}")
 
 
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep Dask's log of lost connections off the terminal: what matters of it is an error."""
+    before = logging.root.manager.disable
+    logging.disable(logging.ERROR)
+    try:
+        yield
+    finally:
+        logging.disable(before)
+
+
 class _Progress:
     """Moves the bar, says what was there already, and remembers how far it came."""
 
-    def __init__(self, bar: Any, out: str) -> None:
-        self.bar, self.out = bar, out
+    def __init__(self, bar: Any, out: str, fresh: bool) -> None:
+        self.bar, self.out, self.fresh = bar, out, fresh
         self.finished: int | None = None
         self.runs = 0
+        self.heard = False
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Lose no Ctrl-C: where compiled code calls back, a KeyboardInterrupt is swallowed."""
+
+        def hear(number: int, frame: FrameType | None) -> None:
+            self.heard = True
+            signal.default_int_handler(number, frame)
+
+        before = signal.signal(signal.SIGINT, hear)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
 
     def __call__(self, finished: int, runs: int) -> None:
+        if self.heard:
+            raise KeyboardInterrupt
         if self.finished is None and finished:
             text = f"{finished:,} of {runs:,} runs are in {self.out}.journal already"
             click.echo(text, err=True)
@@ -115,7 +151,7 @@ class _Progress:
             return "interrupted before the first run was finished"
         return (
             f"interrupted: {self.finished:,} of {self.runs:,} runs are kept in {self.out}.journal; "
-            "the same command goes on from there"
+            f"the same command{' without --fresh' if self.fresh else ''} goes on from there"
         )
 
 
@@ -133,13 +169,14 @@ def _show(results: Results, form: str, where: str) -> None:
 
 
 def _for_people(row: dict[str, Any]) -> dict[str, Any]:
-    error = row["pulls_error"]
+    error, over = row["pulls_error"], row["pulls_over_bound"]
     rounded = {
         "pulls": f"{row['pulls']:,.0f}",
         "pulls_error": "" if error is None else f"{error:,.0f}",
+        "pulls_over_bound": "" if over is None else f"{over:,.3g}",
         "seconds": f"{row['seconds']:.2g}",
     }
-    names = {"pulls_error": "std. error"}
+    names = {"pulls_error": "std. error", "pulls_over_bound": "pulls / bound"}
     return {names.get(name, name): rounded.get(name, value) for name, value in row.items()}
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -135,6 +136,32 @@ class Decision(ABC):
             if len(found) > LISTABLE:
                 raise ProblemError(f"more than {LISTABLE:,} sets are too many to list")
         return as_rows(found)
+
+
+def read_edges(edges: Any) -> tuple[tuple[Hashable, Hashable], ...]:
+    """Return a user's edges as pairs of nodes, or raise ProblemError."""
+    try:
+        pairs = tuple((u, v) for u, v in map(_no_text, edges))
+    except (TypeError, ValueError):
+        raise ProblemError("edges must be a list of pairs of nodes, (from, to)") from None
+    check_hashable("a node", (node for pair in pairs for node in pair))
+    return pairs
+
+
+def _no_text(edge: Any) -> Any:
+    """Refuse a text, though "ab" could be unpacked."""
+    if isinstance(edge, str | bytes):
+        raise TypeError
+    return edge
+
+
+def check_hashable(what: str, values: Iterable[Any]) -> None:
+    """Raise ProblemError for values that cannot be told apart by a hash, such as lists."""
+    for value in values:
+        try:
+            hash(value)
+        except TypeError:
+            raise ProblemError(f"{what} must be a text or a number, not {value!r}") from None
 
 
 def as_rows(sets: Sequence[Iterable[int]]) -> Rows:

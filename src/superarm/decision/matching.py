@@ -12,7 +12,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from superarm._checks import whole
-from superarm.decision.base import NOBODY, Decision, Members, Vector
+from superarm.decision.base import NOBODY, Decision, Members, Vector, read_edges
 from superarm.errors import ProblemError
 
 
@@ -32,7 +32,7 @@ class Matchings(Decision):
     size: int
 
     def __init__(self, edges: Iterable[tuple[Hashable, Hashable]], size: int | None = None) -> None:
-        pairs = tuple((left, right) for left, right in edges)
+        pairs = read_edges(edges)
         object.__setattr__(self, "edges", pairs)
         twins = [pair for pair, count in Counter(pairs).items() if count > 1]
         if twins:

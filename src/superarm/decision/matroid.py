@@ -6,8 +6,17 @@ what it has noted of those before; the greedy algorithm then costs O(n log n + n
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Hashable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -15,7 +24,15 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from superarm.decision.base import Decision, Members, Vector, log_choose
+from superarm._checks import whole
+from superarm.decision.base import (
+    Decision,
+    Members,
+    Vector,
+    check_hashable,
+    log_choose,
+    read_edges,
+)
 from superarm.errors import ProblemError
 
 
@@ -50,10 +67,11 @@ class Matroid(Decision):
     def best_within(
         self, weights: Vector, forced: Collection[int], forbidden: Collection[int]
     ) -> Members | None:
-        out, first = set(forbidden), list(forced)
-        order = [i for i in np.argsort(-weights, kind="stable").tolist() if i not in out]
-        members = self._grown([*first, *(i for i in order if i not in set(first))])
-        if len(members) < self.rank or not set(first) <= set(members):
+        first, kept = list(forced), set(forced)
+        passed = kept | set(forbidden)
+        order = [i for i in np.argsort(-weights, kind="stable").tolist() if i not in passed]
+        members = self._grown([*first, *order])
+        if len(members) < self.rank or not kept <= set(members):
             return None
         return np.sort(np.array(members, dtype=np.int64))
 
@@ -103,8 +121,15 @@ class Partition(Matroid):
     capacities: tuple[tuple[Hashable, int], ...]
 
     def __init__(self, groups: Iterable[Hashable], capacities: dict[Any, int]) -> None:
+        _check_list("groups", "the group of each arm", groups)
         object.__setattr__(self, "groups", tuple(groups))
-        object.__setattr__(self, "capacities", tuple(capacities.items()))
+        check_hashable("a group", self.groups)
+        if not isinstance(capacities, Mapping):
+            raise ProblemError(
+                f"capacities must be a dict such as {{'drivers': 1}}, not {capacities!r}"
+            )
+        counts = ((g, whole(f"capacity of {g!r}", c, ProblemError)) for g, c in capacities.items())
+        object.__setattr__(self, "capacities", tuple(counts))
         for group, capacity in self.capacities:
             there = self.groups.count(group)
             if not 0 <= capacity <= there:
@@ -148,7 +173,7 @@ class SpanningTrees(Matroid):
     edges: tuple[tuple[Hashable, Hashable], ...]
 
     def __init__(self, edges: Iterable[tuple[Hashable, Hashable]]) -> None:
-        object.__setattr__(self, "edges", tuple((u, v) for u, v in edges))
+        object.__setattr__(self, "edges", read_edges(edges))
         _not_empty(self)
         if self.rank != len(self._nodes) - 1:
             raise ProblemError("the graph is not connected, so that it has no spanning tree")
@@ -205,8 +230,9 @@ class LinearMatroid(Matroid):
 
     def __init__(self, vectors: Any) -> None:
         try:
-            rows = np.array(vectors, dtype=np.float64)
-        except (TypeError, ValueError):
+            given = np.array(vectors)
+            rows = given.astype(np.float64) if given.dtype.kind in "biufO" else np.array(math.nan)
+        except (TypeError, ValueError, OverflowError):
             raise ProblemError("vectors must be rows of numbers, all of one length") from None
         if rows.ndim != 2 or not np.isfinite(rows).all():
             raise ProblemError("vectors must be rows of finite numbers, all of one length")
@@ -256,7 +282,13 @@ class Transversal(Matroid):
     posts: tuple[tuple[Hashable, ...], ...]
 
     def __init__(self, posts: Iterable[Iterable[Hashable]]) -> None:
-        object.__setattr__(self, "posts", tuple(tuple(dict.fromkeys(p)) for p in posts))
+        _check_list("posts", "the posts that each arm can fill", posts)
+        listed = tuple(posts)
+        for each in listed:
+            _check_list("posts", "a list of posts for each arm", each)
+        filled = [tuple(each) for each in listed]
+        check_hashable("a post", (post for each in filled for post in each))
+        object.__setattr__(self, "posts", tuple(tuple(dict.fromkeys(each)) for each in filled))
         _not_empty(self)
 
     @property
@@ -268,6 +300,9 @@ class Transversal(Matroid):
         return _Matched(self.posts)
 
 
+_NONE = object()
+
+
 class _Matched:
     """Augmenting paths: an arm joins when the arms before it can move up for it."""
 
@@ -276,16 +311,24 @@ class _Matched:
         self.holder: dict[Hashable, int] = {}
 
     def join(self, arm: int) -> bool:
-        return self._place(arm, set())
-
-    def _place(self, arm: int, tried: set[Hashable]) -> bool:
-        for post in self.posts[arm]:
-            if post in tried:
+        tried: set[Hashable] = set()
+        moving = [(arm, iter(self.posts[arm]))]  # who wants a post, and whose post it wants
+        wanted: list[Hashable] = []
+        while moving:
+            post = next((p for p in moving[-1][1] if p not in tried), _NONE)
+            if post is _NONE:
+                moving.pop()
+                if wanted:
+                    wanted.pop()
                 continue
             tried.add(post)
-            if post not in self.holder or self._place(self.holder[post], tried):
-                self.holder[post] = arm
+            wanted.append(post)
+            if post not in self.holder:
+                for (who, _), place in zip(moving, wanted, strict=True):
+                    self.holder[place] = who
                 return True
+            holder = self.holder[post]
+            moving.append((holder, iter(self.posts[holder])))
         return False
 
 
@@ -307,6 +350,7 @@ class CustomMatroid(Matroid):
     independent: Callable[[list[int]], bool]
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "n", whole("n", self.n, ProblemError, least=1))
         if not callable(self.independent):
             raise ProblemError("independent must be a function of a list of arm indices")
         _not_empty(self)
@@ -325,6 +369,11 @@ class _Asked:
         if joins:
             self.held.append(arm)
         return joins
+
+
+def _check_list(what: str, meaning: str, values: Any) -> None:
+    if isinstance(values, bytes) or not isinstance(values, Iterable):
+        raise ProblemError(f"{what} must be a list, {meaning}; not {values!r}")
 
 
 def _not_empty(matroid: Matroid) -> None:

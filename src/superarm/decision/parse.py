@@ -54,8 +54,10 @@ def partition(columns: Columns, words: Sequence[str]) -> Partition:
     """``partition:GROUP=COUNT:...``; column group."""
     capacities = {}
     for word in words:
-        group, _, count = word.rpartition("=")
-        capacities[group.strip()] = _whole(count)
+        group, _, count = (part.strip() for part in word.rpartition("="))
+        if group in capacities:
+            raise ProblemError(f"group {group!r} has two capacities; give one")
+        capacities[group] = _whole(count)
     return Partition(_column(columns, "group"), capacities)
 
 

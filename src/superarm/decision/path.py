@@ -15,7 +15,16 @@ from graphlib import CycleError, TopologicalSorter
 
 import numpy as np
 
-from superarm.decision.base import Decision, Members, Rows, Vector, as_rows
+from superarm._checks import flag
+from superarm.decision.base import (
+    Decision,
+    Members,
+    Rows,
+    Vector,
+    as_rows,
+    check_hashable,
+    read_edges,
+)
 from superarm.decision.vanishing import Graph, Matrix, lowered, vanishing_weights
 from superarm.errors import NegativeCycleError, ProblemError
 
@@ -50,10 +59,11 @@ class Paths(Decision):
         *,
         directed: bool = True,
     ) -> None:
-        object.__setattr__(self, "edges", tuple((u, v) for u, v in edges))
+        object.__setattr__(self, "edges", read_edges(edges))
+        check_hashable("an end of a path", (source, target))
         object.__setattr__(self, "source", source)
         object.__setattr__(self, "target", target)
-        object.__setattr__(self, "directed", directed)
+        object.__setattr__(self, "directed", flag("directed", directed, ProblemError))
         if source == target:
             raise ProblemError(f"a path needs two ends; source and target are both {source!r}")
         for end in (source, target):

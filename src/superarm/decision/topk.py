@@ -9,7 +9,9 @@ from itertools import chain, combinations
 
 import numpy as np
 
+from superarm._checks import whole
 from superarm.decision.base import Decision, Members, Rows, Vector, log_choose
+from superarm.errors import ProblemError
 
 
 @dataclass(frozen=True)
@@ -18,6 +20,14 @@ class TopK(Decision):
 
     n: int
     k: int
+
+    def __post_init__(self) -> None:
+        n = whole("the number of arms", self.n, ProblemError, least=1)
+        k = whole("k", self.k, ProblemError)
+        if not 1 <= k <= n:
+            raise ProblemError(f"k must be between 1 and the number of arms, {n}, not {k}")
+        object.__setattr__(self, "n", n)
+        object.__setattr__(self, "k", k)
 
     @property
     def log_size(self) -> float:
@@ -34,8 +44,11 @@ class TopK(Decision):
         return f"{self.size:,}" if power < 9 else f"about 10^{power}"
 
     def best(self, weights: Vector) -> Members:
-        """Return the set of greatest weight: O(n log n)."""
-        return np.sort(np.argsort(-weights, kind="stable")[: self.k])
+        """Return the set of greatest weight: O(n)."""
+        worst = np.partition(weights, self.n - self.k)[self.n - self.k]
+        ahead = np.flatnonzero(weights > worst)
+        tied = np.flatnonzero(weights == worst)[: self.k - len(ahead)]
+        return np.sort(np.concatenate([ahead, tied]))
 
     def best_within(
         self, weights: Vector, forced: Collection[int], forbidden: Collection[int]
@@ -68,13 +81,15 @@ class TopK(Decision):
             for arm in outside:
                 yield np.sort(np.append(np.delete(members, place), arm))
 
-    def swap_gains(self, weights: Vector, members: Members) -> Vector:
+    def swap_gains(self, weights: Vector, members: Members, levels: int | None = None) -> Vector:
         """Return the most that 1, 2, ..., min(k, n-k) swaps can add to the weight of a set.
 
         By one sort: d swaps put the d heaviest outside in the place of the d lightest inside.
         """
         inside = np.zeros(self.n, dtype=np.bool_)
         inside[members] = True
+        if levels == 1:
+            return np.array([weights[~inside].max() - weights[inside].min()])
         levels = min(self.k, self.n - self.k)
         lightest = np.sort(weights[inside])[:levels]
         heaviest = -np.sort(-weights[~inside])[:levels]

@@ -2,6 +2,7 @@
 
 from superarm.design.allocation import Allocation
 from superarm.design.base import Design
+from superarm.design.cyclic import Cyclic
 from superarm.design.g_optimal import GOptimal, g_optimal
 from superarm.design.listed import Listed
 from superarm.design.rounding import efficient_rounding
@@ -10,6 +11,7 @@ from superarm.design.xy_optimal import XYOptimal, xy_optimal
 
 __all__ = [
     "Allocation",
+    "Cyclic",
     "Design",
     "GOptimal",
     "Listed",

@@ -20,11 +20,14 @@ from superarm._jit import njit
 from superarm.decision import as_rows, indicators
 from superarm.design.support import independent_rows
 from superarm.errors import SettingError, SupportError
-from superarm.estimate import Information, gram
+from superarm.estimate import Dense, gram
 
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
 Rows = NDArray[np.int64]
+
+MOST_ARMS = 10_000
+"""With more arms than this, the information would not fit into most memories."""
 
 ITERATIONS = 1000
 """Limit of iterations where none is given."""
@@ -130,7 +133,7 @@ class Support:
 
     def inverse(self, proportions: Vector) -> Matrix | None:
         """Lambda_p^-1 on the span, None where rounding could reach it."""
-        info = Information(gram(self.rows, proportions, self.n), self.basis)
+        info = Dense(gram(self.rows, proportions, self.n), self.basis)
         return np.ascontiguousarray(info.inverse()) if info.usable else None
 
     def usable(self, p: Vector, other: Vector, share: float) -> tuple[Vector, Matrix]:
@@ -185,6 +188,10 @@ def read_support(sets: Any, n: int | None) -> Support:
         raise SupportError("the support lists a super-arm twice")
     most = max(max(members) for members in chosen)
     arms = most + 1 if n is None else whole("n", n, SettingError, least=1)
+    if max(most + 1, arms) > MOST_ARMS:
+        raise SettingError(
+            f"{max(most + 1, arms):,} arms are too many for a design; there may be {MOST_ARMS:,}"
+        )
     if most >= arms:
         raise SupportError(f"there is no arm of index {most} among {arms} arms")
     return support_of(as_rows(chosen), arms)

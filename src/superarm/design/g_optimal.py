@@ -39,6 +39,7 @@ from superarm.plan import SupportPlan
 from superarm.problem import Problem
 from superarm.quadratic import swap_search
 from superarm.quadratic.family import family_bound
+from superarm.seeds import seed_from
 
 GENERATED = 0.02
 """Tolerance for a whole class, 2 % above d, where none is given."""
@@ -140,7 +141,8 @@ def g_optimal(
     wanted = (GENERATED if whole_class else GIVEN) if tolerance is None else tolerance
     gap, most = check_limits(wanted, iterations)
     if whole_class:
-        return _generated(sets, gap, most, np.random.default_rng(rng))
+        chance = np.random.default_rng(None if rng is None else seed_from(rng))
+        return _generated(sets, gap, most, chance)
     return _on_support(read_support(sets, n), gap, most)
 
 

@@ -67,6 +67,10 @@ class ListedPlan(Plan):
     def cycle(self) -> int | None:
         return None
 
+    @property
+    def length(self) -> int | None:
+        return len(self.sequence)
+
     def members(self, index: int | slice | Index) -> Index:
         return self.rows[index]
 

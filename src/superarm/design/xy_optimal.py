@@ -13,7 +13,9 @@ factor is at most the value of q and the second at most max x'Mx.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -243,7 +245,8 @@ def _optimise(
     bound = _prices(support, W, vectors, np.full(len(vectors), 1 / len(vectors))).bound
     while used < iterations:
         X, S = support.vectors[rows], support.coordinates(vectors)
-        found = _interior(X, S, tolerance / 4, iterations - used)
+        at_p = partial(Terms.of_vectors, X, S)
+        found = interior(at_p, len(rows), tolerance / 4, iterations - used)
         used += max(1, found.steps)
         p = np.zeros(len(start))
         p[rows] = found.proportions
@@ -300,7 +303,7 @@ def _prices(support: Support, W: Matrix, vectors: Matrix, weights: Vector) -> _P
     return _Prices(prices, float(values.max()), float(weights @ values) ** 2 / float(prices.max()))
 
 
-class _Interior(NamedTuple):
+class Interior(NamedTuple):
     """Proportions of super-arms, weights of directions, and the Newton steps they took."""
 
     proportions: Vector
@@ -308,8 +311,8 @@ class _Interior(NamedTuple):
     steps: int
 
 
-def _interior(X: Matrix, S: Matrix, tolerance: float, most: int) -> _Interior:
-    """Minimise sum p subject to c_y = y' Lambda_p^-1 y <= 1 for the rows y of S, and p >= 0.
+def interior(at_p: Callable[[Vector], Terms], size: int, tolerance: float, most: int) -> Interior:
+    """Minimise sum p subject to c_y = y' Lambda_p^-1 y <= 1 for all directions y, and p >= 0.
 
     The scale of p is free here, so that this is the same problem. Primal-dual interior point
     (Mehrotra): with multipliers v of the constraints, slacks z = 1 - c, and s of p >= 0,
@@ -319,8 +322,8 @@ def _interior(X: Matrix, S: Matrix, tolerance: float, most: int) -> _Interior:
     Each time the gap grows, steps become shorter and more cautious: near a singular Lambda_p the
     linear model does not reach far.
     """
-    p = np.full(len(X), 1 / len(X))
-    at = _Terms(X, S, p)
+    p = np.full(size, 1 / size)
+    at = at_p(p)
     wide = 1.5 * float(at.c.max())
     p, z = p * wide, 1 - at.c / wide
     v = p.sum() / (z * ((1 - z) / z).sum())
@@ -328,7 +331,7 @@ def _interior(X: Matrix, S: Matrix, tolerance: float, most: int) -> _Interior:
     best, least, last, since = (p, v), math.inf, math.inf, 0
     for step in range(most + 1):
         try:
-            at = _Terms(X, S, p)
+            at = at_p(p)
             gap, since = at.gap(p, v), since + 1
             if gap < least:
                 best, least, since = (p, v), gap, 0 if gap < 0.9 * least else since
@@ -345,7 +348,7 @@ def _interior(X: Matrix, S: Matrix, tolerance: float, most: int) -> _Interior:
         p, z = p + ahead * dp, z + ahead * dz
         v, s = v + behind * dv, s + behind * ds
     p, v = best
-    return _Interior(p / p.sum(), v / v.sum(), step)
+    return Interior(p / p.sum(), v / v.sum(), step)
 
 
 def _room(x: Vector, dx: Vector) -> float:
@@ -355,15 +358,30 @@ def _room(x: Vector, dx: Vector) -> float:
         return float((-x[down] / dx[down]).min(initial=math.inf))
 
 
-class _Terms:
-    """What a Newton step needs at p: c, and J = -dc/dp (a row for each super-arm)."""
+class Terms:
+    """What a Newton step needs at p.
 
-    def __init__(self, X: Matrix, S: Matrix, p: Vector) -> None:
+    Parameters
+    ----------
+    c
+        y' Lambda_p^-1 y for each direction.
+    J
+        -dc/dp, a row for each super-arm.
+    curvature
+        From weights v of directions to the matrix of second derivatives of v'c.
+    """
+
+    def __init__(self, c: Vector, J: Matrix, curvature: Callable[[Vector], Matrix]) -> None:
+        self.c, self.J, self.curvature = c, J, curvature
+
+    @classmethod
+    def of_vectors(cls, X: Matrix, S: Matrix, p: Vector) -> Terms:
+        """Return the terms for super-arms X and directions S, a row each."""
         V = np.linalg.inv((X * p[:, None]).T @ X)
         XV = X @ V
-        self.B, self.G = XV @ S.T, XV @ X.T
-        self.J = self.B * self.B
-        self.c = np.einsum("yi,yi->y", S @ V, S)
+        B, G = XV @ S.T, XV @ X.T
+        c = np.einsum("yi,yi->y", S @ V, S)
+        return cls(c, B * B, lambda v: 2 * ((B * v) @ B.T) * G)
 
     def gap(self, p: Vector, v: Vector) -> float:
         """Value over bound, less 1, for these super-arms and directions alone."""
@@ -375,7 +393,7 @@ class _Terms:
     ) -> tuple[Vector, Vector, Vector, Vector]:
         """Return the steps of p, z, v, s: a look ahead (mu = 0), then one that corrects for it."""
         J, price, slope = self.J, s / p, v / z
-        hessian = 2 * ((self.B * v) @ self.B.T) * self.G
+        hessian = self.curvature(v)
         matrix = hessian + (J * slope) @ J.T
         matrix[np.diag_indices(len(p))] += price
         factor = cho_factor(matrix)

@@ -1,5 +1,5 @@
 """The paper's figures and tables, a file each: `compute` writes data, `plot` and `page` read it."""
 
-from superarm.experiments.base import EXPERIMENTS, Settings, reproduce
+from superarm.experiments.base import ALL, EXPERIMENTS, Settings, reproduce
 
-__all__ = ["EXPERIMENTS", "Settings", "reproduce"]
+__all__ = ["ALL", "EXPERIMENTS", "Settings", "reproduce"]

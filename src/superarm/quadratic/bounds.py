@@ -90,7 +90,8 @@ BOUNDS: dict[str, Callable[[Matrix, int], float]] = {
 def sphere_bound(relaxed: Relaxed, k: int) -> float:
     """Bound x'Mx + l'x + constant on the sphere through all size-k sets, rounding included."""
     M, n = relaxed.quadratic, len(relaxed.quadratic)
-    margin = _margin(M, k) + 2e-15 * n * k * float(np.abs(relaxed.linear).max())
+    apart = k * float(np.abs(relaxed.linear).max()) + abs(relaxed.constant)
+    margin = _margin(M, k) + 2e-15 * n * apart
     rows = M.sum(axis=1)
     centre = (k / n) ** 2 * float(rows.sum()) + (k / n) * float(relaxed.linear.sum())
     total = centre + relaxed.constant + margin

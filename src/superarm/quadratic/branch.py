@@ -31,7 +31,7 @@ Vector = NDArray[np.float64]
 Members = NDArray[np.int64]
 
 _RIDGE = 0.02  # subtracted from M's diagonal, as a share of W's: a steeper q branches better
-_SLICE = 4_000  # nodes between two looks at the clock
+_SLICE = 4_000, 2e7  # nodes between two looks at the clock at most, and nodes times n^2
 
 
 @dataclass(frozen=True)
@@ -123,9 +123,11 @@ class Search:
 
     def run(self, nodes: float, until: float = np.inf) -> Outcome:
         """Search at most so many more nodes, and until the clock (`perf_counter`) says so."""
+        most, work = _SLICE
+        step = max(1, min(most, int(work / len(self._tree.W) ** 2)))
         end = self.nodes + nodes
         while not self.complete and self.nodes < end and perf_counter() < until:
-            self.nodes += _search(self._tree, self._state, int(min(_SLICE, end - self.nodes)))
+            self.nodes += _search(self._tree, self._state, int(min(step, end - self.nodes)))
         members = np.sort(self._state.best_members)
         value = float(self._tree.W[np.ix_(members, members)].sum())
         return Outcome(members, value, self.bound, self.nodes, self.complete)

@@ -10,11 +10,14 @@ from typing import Any
 import numpy as np
 
 from superarm._checks import real
-from superarm.errors import SettingError
+from superarm.errors import ProblemError, SettingError
 from superarm.quadratic.bounds import BOUNDS, Bound
 from superarm.quadratic.branch import Outcome
 from superarm.quadratic.matrix import check_matrix
 from superarm.quadratic.oracles import Matrix, Oracle, exact_search, quadratic_maximum
+
+MOST = 10**10
+"""Brute force goes through no more sets than this, which takes about a minute."""
 
 
 @dataclass(frozen=True)
@@ -83,11 +86,13 @@ def maximise(
     """
     started = time.perf_counter()
     matrix, k = check_matrix(W, k)
-    if bound is not None and bound not in BOUNDS:
+    if bound is not None and bound not in tuple(BOUNDS):
         raise SettingError(f"bound must be one of {', '.join(BOUNDS)}, not {bound!r}")
     limit = math.inf if seconds is None else real("seconds", seconds, SettingError)
     if not limit > 0:
         raise SettingError(f"seconds must be > 0, not {seconds!r}")
+    if oracle == "brute-force":
+        _check_number(len(matrix), k)
     if oracle == "exact":
         outcome, status = _exact(matrix, k, started + limit)
     else:
@@ -119,7 +124,7 @@ def _exact(W: Matrix, k: int, until: float) -> tuple[Outcome, str]:
     """Search until done, the clock says so, or Ctrl-C; and say which."""
     outcome = None
     try:
-        for outcome in exact_search(W, k):
+        for outcome in exact_search(W, k, until):
             if not outcome.complete and time.perf_counter() > until:
                 return outcome, "time limit"
     except KeyboardInterrupt:
@@ -127,7 +132,15 @@ def _exact(W: Matrix, k: int, until: float) -> tuple[Outcome, str]:
             raise
         return outcome, "interrupted"
     assert outcome is not None
-    return outcome, "optimal"
+    return outcome, "optimal" if outcome.complete else "time limit"
+
+
+def _check_number(n: int, k: int) -> None:
+    number = math.comb(n, k)
+    if number > MOST:
+        raise ProblemError(
+            f"brute force would go through about 10^{len(str(number)) - 1} sets; use exact"
+        )
 
 
 def _ratio(value: float, upper: float) -> float | None:

@@ -17,17 +17,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from time import perf_counter
 
 import numpy as np
 from numpy.typing import NDArray
 
-from superarm.quadratic.sphere import differences
+from superarm.quadratic.sphere import centred, differences
 
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
 
 _PENALTY = 0.3  # of ADMM, in units in which W has entries of size 1; found by trial
 _STEP = 1.6  # how far multipliers move; ADMM converges up to (1 + sqrt 5)/2
+_DROWNED = 1e3  # entries of W, in units of W on differences, beyond which these are taken apart
 _BALANCE = 10  # rounds after which the penalty is weighed anew
 
 
@@ -45,17 +47,17 @@ def plain(W: Matrix) -> Relaxed:
     return Relaxed(W, np.zeros(len(W)), 0.0)
 
 
-def relaxations(W: Matrix, k: int, every: int) -> Iterator[Relaxed]:
-    """Yield ever better multipliers, after each `every` rounds of O(n^3); 1 < k < n."""
+def relaxations(W: Matrix, k: int, every: int, until: float = np.inf) -> Iterator[Relaxed]:
+    """Yield ever better multipliers, after each `every` rounds of O(n^3); 1 < k < n.
+
+    It ends when the clock (`perf_counter`) says so, with what it has then.
+    """
     n = len(W)
     basis = _basis(n, k)
-    inner = basis[1:, 1:]
-    scale = float(np.linalg.norm(inner.T @ W @ inner)) / np.sqrt(n) or 1.0
-    cost = np.zeros((n + 1, n + 1))
-    cost[1:, 1:] = -W / scale
+    cost, scale = _cost(W, k)
     Y, dual, penalty = _centre(n, k), np.zeros((n + 1, n + 1)), _PENALTY
     rounds = 0
-    while True:
+    while perf_counter() < until:
         in_cone = _cone(basis, Y + dual / penalty)
         before, Y = Y, _polytope(in_cone - (dual + cost) / penalty, k)
         apart = Y - in_cone
@@ -68,6 +70,30 @@ def relaxations(W: Matrix, k: int, every: int) -> Iterator[Relaxed]:
                 penalty *= 1.3 if primal > change else 1 / 1.3
         if rounds % every == 0:
             yield _relaxed(W, scale * (cost + dual), np.diagonal(Y)[1:])
+    if rounds % every != 0:
+        yield _relaxed(W, scale * (cost + dual), np.diagonal(Y)[1:])
+
+
+def _cost(W: Matrix, k: int) -> tuple[Matrix, float]:
+    """Return the form -x'Wx of (x_0, x) in units of its size on differences, and that unit.
+
+    With m the mean entry, r the row means less m, and C = PWP,
+    x'Wx = x'Cx + 2k r'x + m k^2 on sets. Where C is small beside W this is what is
+    solved, without m: else C would drown in r and m, and at last in rounding.
+    """
+    n = len(W)
+    C = centred(W)
+    scale = float(np.linalg.norm(C)) / np.sqrt(n)
+    cost = np.zeros((n + 1, n + 1))
+    if 0 < np.abs(W).max() <= _DROWNED * scale:
+        cost[1:, 1:] = -W / scale
+        return cost, scale
+    rows = W.mean(axis=1)
+    rows -= rows.mean()
+    scale = max(scale, k * float(np.linalg.norm(rows)) / np.sqrt(n)) or 1.0
+    cost[1:, 1:] = -C / scale
+    cost[0, 1:] = cost[1:, 0] = -k * rows / scale
+    return cost, scale
 
 
 def _basis(n: int, k: int) -> Matrix:
@@ -133,7 +159,7 @@ def _relaxed(W: Matrix, S: Matrix, x: Vector) -> Relaxed:
     # Where 0 < x_i < 1 the linear part is constant: the multiplier of 1'x = k, up to its sign.
     if (~(absent | present)).any():
         linear = linear - np.median(linear[~(absent | present)])
-    else:
+    elif absent.any() and present.any():
         linear = linear - (linear[absent].min() + linear[present].max()) / 2
     eta = np.where(absent, np.maximum(linear, 0.0), 0.0)
     zeta = np.where(present, np.maximum(-linear, 0.0), 0.0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Literal
 
 import numpy as np
@@ -67,11 +68,11 @@ def quadratic_maximum(W: Matrix, k: int, oracle: Oracle = "peeling") -> Maximum:
     return Maximum(members, value_of(W, members), value_of(W, members))
 
 
-def exact_search(W: Matrix, k: int) -> Iterator[Outcome]:
+def exact_search(W: Matrix, k: int, until: float = math.inf) -> Iterator[Outcome]:
     """Yield ever better outcomes, the last one complete: a greatest set, up to `TOLERANCE`.
 
     Multistart finds a set, the relaxation a bound; then branch and bound, taken up again with
-    better multipliers when it takes long.
+    better multipliers when it takes long. It ends early when the clock (`perf_counter`) says so.
     """
     members = trivial(W, k)
     if members is None and math.comb(len(W), k) <= _FEW:
@@ -84,17 +85,19 @@ def exact_search(W: Matrix, k: int) -> Iterator[Outcome]:
     members = multistart(W, by_peeling(W, k))
     value, bound, done = value_of(W, members), spectral_bound(W, k), 0
     yield Outcome(members, value, bound, 0, False)
-    multipliers = relaxations(W, k, _ROUNDS)
+    multipliers = relaxations(W, k, _ROUNDS, until)
     for most in _TRIES:
-        relaxed = next(multipliers)
+        relaxed = next(multipliers, None)
+        if relaxed is None:
+            return
         bound = min(bound, sphere_bound(relaxed, k))
         search = Search(W, k, relaxed, members, value, TOLERANCE * abs(value))
         while search.nodes < most:
-            found = search.run(min(_NODES, most - search.nodes))
+            found = search.run(min(_NODES, most - search.nodes), until)
             bound = max(min(bound, found.bound), found.value)
             members, value = found.members, found.value
             yield Outcome(members, value, bound, done + found.nodes, found.complete)
-            if found.complete:
+            if found.complete or perf_counter() > until:
                 return
         done += search.nodes
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from superarm._checks import whole
+from superarm._checks import shown, whole
 from superarm.algorithms import Algorithm
-from superarm.algorithms.base import check_algorithm
+from superarm.algorithms.base import check_algorithm, check_problem
 from superarm.errors import SettingError
 from superarm.phase import Next, Phase, Stop
 from superarm.problem import Problem
@@ -72,7 +72,15 @@ def simulate(
     watch
         Called with the verdict of every look that is taken in full.
     """
+    check_problem(problem)
     check_algorithm(algorithm)
+    if not isinstance(environment, Environment):
+        raise SettingError(
+            f"the environment must be one such as superarm.environment(means, noise), "
+            f"not {shown(environment)}"
+        )
+    if watch is not None and not callable(watch):
+        raise SettingError(f"watch must be a function of a verdict, not {shown(watch)}")
     max_pulls = whole("max_pulls", max_pulls, SettingError, least=1, most=LAST)
     if len(environment.means) != problem.n:
         raise SettingError(

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from superarm._checks import LARGEST
+from superarm._checks import LARGEST, shown
 from superarm._jit import njit
 from superarm.errors import NoiseError, SuperarmError, TotalError
 from superarm.noise import Bounded, Gaussian, Labels, Noise, Total
@@ -22,6 +22,9 @@ from superarm.tally import Tally
 
 Vector = NDArray[np.float64]
 Index = NDArray[np.int64]
+
+_AT_ONCE = 20_000_000
+"""Chances of totals that are held at once, some 8 bytes each."""
 
 
 class Environment(ABC):
@@ -57,6 +60,10 @@ class LinearEnvironment(Environment):
 
     def __init__(self, means: Sequence[float] | Vector, noise: Noise) -> None:
         self.means = _numbers("means", means, NoiseError)
+        if not isinstance(noise, Noise):
+            raise NoiseError(
+                f"noise must be a noise model such as superarm.labels(), not {shown(noise)}"
+            )
         self.noise = noise
         low, high = _mean_range(noise)
         outside = self.means[(self.means < low) | (self.means > high)]
@@ -68,9 +75,12 @@ class LinearEnvironment(Environment):
         self._known: tuple[Plan, Vector, Vector] | None = None
 
     def pulls(self, plan: Plan, start: int, stop: int, rng: np.random.Generator) -> Vector:
-        rows = plan.members(plan.order(start, stop))
+        index, size = plan.order(start, stop), stop - start
+        if isinstance(self.noise, Gaussian) and size >= plan.size:
+            means = plan.gather(self.means)[index]
+            return means + self.noise.scale * rng.standard_normal(size)
+        rows = plan.members(index)
         means, there = self._of(rows), (rows >= 0).sum(axis=1)
-        size = len(rows)
         match self.noise:
             case Gaussian(scale):
                 return means.sum(axis=1) + scale * rng.standard_normal(size)
@@ -97,9 +107,7 @@ class LinearEnvironment(Environment):
         if isinstance(self.noise, Gaussian):
             totals, squares = self._normal_block(plan, counts, rng)
         else:
-            values, chances = self._outcomes(plan)
-            hits = rng.multinomial(counts, chances)
-            totals, squares = (hits * values).sum(axis=1), (hits * values**2).sum(axis=1)
+            totals, squares = self._discrete_block(plan, counts, rng)
         tally.add_block(counts, totals, squares)
 
     def _of(self, rows: Index) -> Vector:
@@ -112,10 +120,29 @@ class LinearEnvironment(Environment):
         """Sum ~ N(c mu, c s^2), and independently the scatter about the mean, s^2 chi^2_{c-1}."""
         assert isinstance(self.noise, Gaussian)
         scale = self.noise.scale
-        mean = self._of(plan.members(slice(None))).sum(axis=1)
+        mean = plan.gather(self.means)
         sums = counts * mean + scale * np.sqrt(counts) * rng.standard_normal(len(counts))
         scatter = scale**2 * 2 * rng.standard_gamma(np.maximum(counts - 1, 0) / 2)
         return sums, sums**2 / np.maximum(counts, 1) + scatter
+
+    def _discrete_block(
+        self, plan: Plan, counts: Index, rng: np.random.Generator
+    ) -> tuple[Vector, Vector]:
+        """How often each possible total came, for so many super-arms at a time as fit in memory."""
+        totals, squares = np.zeros(plan.size), np.zeros(plan.size)
+        step = max(1, _AT_ONCE // plan.members(slice(0, 1)).shape[1])
+        for start in range(0, plan.size, step):
+            part = slice(start, min(start + step, plan.size))
+            if step >= plan.size:
+                values, chances = self._outcomes(plan)
+            else:
+                values, chances = self._law(plan.members(part))
+            hits = rng.multinomial(counts[part], chances)
+            totals[part], squares[part] = (
+                (hits * values).sum(axis=1),
+                (hits * values**2).sum(axis=1),
+            )
+        return totals, squares
 
     def _outcomes(self, plan: Plan) -> tuple[Vector, Vector]:
         """Possible totals, and the chance of each for each super-arm (kept for the next block)."""
@@ -170,11 +197,17 @@ def environment(means: Sequence[float] | Vector, noise: Noise) -> LinearEnvironm
 
 def _numbers(what: str, values: Sequence[float] | Vector, error: type[SuperarmError]) -> Vector:
     try:
-        numbers = np.array(values, dtype=np.float64)
+        with np.errstate(over="ignore"):  # to infinity, which is refused below
+            numbers = np.array(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         raise error(f"{what} must be a list of numbers") from None
-    if numbers.ndim != 1 or not (np.abs(numbers) <= LARGEST).all():
-        raise error(f"{what} must be a list of finite numbers, at most {LARGEST:g} in size")
+    if numbers.ndim != 1:
+        raise error(f"{what} must be a list of numbers, not {shown(values)}")
+    wrong = numbers[~(np.abs(numbers) <= LARGEST)]
+    if len(wrong):
+        raise error(
+            f"{what} must be finite numbers, at most {LARGEST:g} in size, not {float(wrong[0])!r}"
+        )
     return numbers
 
 

@@ -34,6 +34,10 @@ class Replay(Environment):
         self.means: Vector = self.right.mean(axis=0)
         self._known: tuple[Plan, Index] | None = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What other processes get: not what can be computed again."""
+        return {**self.__dict__, "_known": None}
+
     def pulls(self, plan: Plan, start: int, stop: int, rng: np.random.Generator) -> Vector:
         asked = rng.integers(len(self.right), size=stop - start)
         scores = self._scores(plan)[plan.order(start, stop), asked]

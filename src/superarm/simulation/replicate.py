@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -21,6 +23,9 @@ from superarm.problem import Problem
 from superarm.seeds import Rng, seed_from
 from superarm.simulation.engine import MOST_PULLS, Run, simulate
 from superarm.simulation.environments import Environment
+
+MOST_WORKERS = 1_000
+"""More processes than this are taken for a slip."""
 
 BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 
@@ -60,7 +65,7 @@ def replicate(
     `progress` is called after each run. Run i gets the i-th seed of one sequence, whoever runs it.
     """
     whole("replications", replications, SettingError, least=1, most=10_000_000)
-    whole("workers", workers, SettingError, least=1)
+    whole("workers", workers, SettingError, least=1, most=MOST_WORKERS)
     seeds = np.random.SeedSequence(seed_from(rng)).generate_state(replications, np.uint64)
     one = partial(_one, problem, algorithm, environment, max_pulls)
     runs = []
@@ -103,6 +108,25 @@ def _mapper(workers: int) -> Iterator[Callable[..., Iterator[Run]]]:
     if workers == 1:
         yield map
         return
-    spawn = get_context("spawn")
-    with single_threaded(), ProcessPoolExecutor(workers, spawn, announce_compilation) as pool:
-        yield pool.map
+    with single_threaded():
+        pool = ProcessPoolExecutor(workers, get_context("spawn"), _begin)
+        try:
+            yield pool.map
+        except BrokenProcessPool:
+            raise ChildProcessError(
+                "a worker process was ended from outside (too little memory?); try fewer workers"
+            ) from None
+        except BaseException:  # a mistake, or ctrl-c: nobody waits for the runs under way
+            processes = list((pool._processes or {}).values())
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in processes:
+                process.terminate()
+            raise
+        finally:
+            pool.shutdown()
+
+
+def _begin() -> None:
+    """Start a worker: ctrl-c, which reaches all processes at once, ends it without a word."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    announce_compilation()

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -64,6 +64,8 @@ class Instance:
                 f"instance {self.name!r}: the environment has {len(self.environment.means)} arms, "
                 f"the problem {self.problem.n}"
             )
+        for arm in self.problem.arms:
+            _text("an arm's name", arm)
         object.__setattr__(self, "labels", _labels(self.labels))
 
 
@@ -212,7 +214,7 @@ class Study:
         self,
         *,
         workers: int = 1,
-        out: str | PathLike[str] | None = None,
+        out: str | Path | None = None,
         dask: str | None = None,
         fresh: bool = False,
         progress: Progress | None = None,
@@ -270,6 +272,8 @@ def _several(what: str, given: Iterable[Any]) -> list[Any]:
 def _text(what: str, value: Any, empty: bool = False) -> str:
     if not isinstance(value, str) or not (empty or value.strip()):
         raise SettingError(f"{what} must be a text, not {value!r}")
+    if any("\ud800" <= letter <= "\udfff" or letter in "\0\r" for letter in value):
+        raise SettingError(f"{what} has characters that no table can hold: {value!r}")
     return value
 
 
@@ -282,8 +286,16 @@ def _labels(given: Labels) -> Labels:
         if name in COLUMNS:
             raise SettingError(f"label {name!r} is a column of every study; take another name")
         plain = value.item() if isinstance(value, np.generic) else value
-        finite = isinstance(plain, int | float) and math.isfinite(plain)
-        if not (finite or isinstance(plain, str)):
-            raise SettingError(f"label {name!r} must be a text, number or bool, not {value!r}")
+        if isinstance(plain, str):
+            _text(f"label {name!r}", plain, empty=True)
+        elif not (isinstance(plain, int | float) and _ordinary(plain)):
+            raise SettingError(
+                f"label {name!r} must be a text, an ordinary number or a bool, not {value!r}"
+            )
         found[name] = plain
     return found
+
+
+def _ordinary(number: float) -> bool:
+    """Whether a column of a table can hold a number: 64 bits, and finite."""
+    return -(2**63) <= number < 2**63 if isinstance(number, int) else math.isfinite(number)

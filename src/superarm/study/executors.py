@@ -8,12 +8,14 @@ from __future__ import annotations
 import math
 import os
 import signal
+import sys
 import threading
 import time
 import warnings
-from collections.abc import Generator, Iterable
-from functools import cache
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from importlib import import_module
+from multiprocessing import resource_tracker
 from typing import Any
 
 from superarm.errors import SettingError, SuperarmError
@@ -53,34 +55,47 @@ def processes(batches: Iterable[Batch], workers: int) -> Outcomes:
         batch_size=1,  # they are batches already
         pre_dispatch="2*n_jobs",
         max_nbytes=None,  # arrays are sent, not mapped: kernels want to own them
+        initializer=_live_with,
+        initargs=(os.getpid(),),
     )
-    with single_threaded():
-        found = parallel(joblib.delayed(_in_worker)(os.getpid(), batch) for batch in batches)
+    with ExitStack() as stack:
+        with single_threaded(), _deaf():
+            found = parallel(joblib.delayed(run_batch)(batch) for batch in batches)
+            stack.callback(_close, found)
+        try:
+            yield from found
+        except RuntimeError as error:
+            if type(error).__name__ not in ("TerminatedWorkerError", "BrokenProcessPool"):
+                raise
+            raise ChildProcessError(
+                "a worker process came to a sudden end (killed, or out of memory?)"
+            ) from None
+
+
+def _close(found: Any) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that not all results were taken is why we close
+        found.close()
+
+
+@contextmanager
+def _deaf() -> Iterator[None]:
+    """Start processes that do not hear Ctrl-C, not even before `_live_with`; we hear it later."""
+    if sys.platform == "win32":
+        yield
+        return
+    resource_tracker.ensure_running()  # it would lift the block when it is started
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
-        yield from found
-    except RuntimeError as error:
-        if type(error).__name__ not in ("TerminatedWorkerError", "BrokenProcessPool"):
-            raise
-        raise ChildProcessError(
-            "a worker process came to a sudden end (killed, or out of memory?)"
-        ) from None
+        yield
     finally:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that not all results were taken is why we close
-            found.close()
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _in_worker(parent: int, batch: Batch) -> list[Outcome]:
-    _end_with(parent)
-    return run_batch(batch)
-
-
-@cache
-def _end_with(parent: int) -> None:
+def _live_with(parent: int) -> None:
     """Let this worker live as long as its parent: leave Ctrl-C to it, and end when it is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if os.getppid() == parent:
-        threading.Thread(target=_watch, args=(parent,), daemon=True).start()
+    threading.Thread(target=_watch, args=(parent,), daemon=True).start()
 
 
 def _watch(parent: int) -> None:
@@ -97,7 +112,7 @@ def cluster(batches: Iterable[Batch], address: str) -> Outcomes:
     distributed = needed("distributed", "dask", "dask")
     dumps = import_module("cloudpickle").dumps
     with _connected(distributed, address) as client:
-        flying = distributed.as_completed()
+        flying = distributed.as_completed(loop=client.loop)
         source, room = iter(batches), _Room(client)
         while True:
             while flying.count() < room.now() and (batch := next(source, None)) is not None:
@@ -122,18 +137,15 @@ def _connected(distributed: Any, address: str) -> Any:
         raise SettingError(f"no Dask scheduler answers at {address!r}: {error}") from None
     try:
         client.wait_for_workers(1, timeout=_PATIENCE)
-        found = client.run(versions)
-    except BaseException as error:
+        for found in client.run(versions, on_error="return").values():
+            if isinstance(found, ImportError):
+                raise SettingError(f"a Dask worker at {address} has no superarm: {found}")
+            if isinstance(found, dict):  # else it has just died, or it will say so later
+                _same(found)
+    except TimeoutError:
         client.close()
-        if isinstance(error, TimeoutError):
-            raise SettingError(f"the Dask scheduler at {address} has no workers") from None
-        if isinstance(error, ImportError):
-            raise SettingError(f"a Dask worker at {address} has no superarm: {error}") from None
-        raise
-    try:
-        for each in found.values():
-            _same(each)
-    except SettingError:
+        raise SettingError(f"the Dask scheduler at {address} has no workers") from None
+    except BaseException:
         client.close()
         raise
     return client

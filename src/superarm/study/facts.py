@@ -34,10 +34,14 @@ COLUMNS: dict[str, type] = {
     "support": int,
     "digest": str,
     "pulls": int,
+    "bound": float,
+    "pulls_over_bound": float,
     "answer": str,
     "regret": float,
     "wrong": bool,
     "certified": bool,
+    "epsilon_reached": float,
+    "confidence": float,
     "reason": str,
     "look": int,
     "seconds": float,
@@ -51,6 +55,12 @@ COLUMNS: dict[str, type] = {
 
 TELLING = ("preset", "k", "class", "epsilon", "delta", "noise", "direction")
 """Columns that tell one cell from another, beside the names, the labels and the settings."""
+
+READ = (
+    *("study", "cell", "instance", "algorithm", "settings", *TELLING),
+    *("pulls", "wrong", "certified", "seconds"),
+)
+"""Columns without which a table is not taken for a study's: what its summary is made of."""
 
 
 def cell_facts(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -36,6 +35,7 @@ ALGORITHM: Schema = {
     "preset": str,
     "design": str,
     "support": object,
+    "blocks": int,
     "schedule": str,
     "labels": FREE,
 }
@@ -43,7 +43,7 @@ ALGORITHM: Schema = {
 
 
 def read_study(
-    path: str | os.PathLike[str], *, replications: int | None = None, rng: int | None = None
+    path: str | Path, *, replications: int | None = None, rng: int | None = None
 ) -> Study:
     """Read a study from a TOML file.
 
@@ -85,7 +85,7 @@ def read_study(
         )
 
 
-def _loaded(path: str | os.PathLike[str]) -> dict[str, Any]:
+def _loaded(path: str | Path) -> dict[str, Any]:
     if "\0" in str(path):
         raise DataError(f"{path!r} is no file name")
     try:
@@ -95,7 +95,7 @@ def _loaded(path: str | os.PathLike[str]) -> dict[str, Any]:
         raise DataError(f"{path}: {error.strerror or error}") from None
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: not a text file in UTF-8 ({error.reason})") from None
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise DataError(f"{path}: not TOML: {error}") from None
 
 
@@ -140,15 +140,19 @@ def _algorithms(
 def _algorithm(point: Point, preset: str) -> Static:
     name = point.values["name"]
     kind: type[Static] = load("algorithms", name)
-    apart = ("name", "preset", "support", "labels")
+    of_design = {key: point.values[key] for key in ("support", "blocks") if key in point.values}
+    apart = ("name", "preset", "labels", *of_design)
     settings = {key: value for key, value in point.values.items() if key not in apart}
     for key in settings:
         if key not in kind.__dataclass_fields__:
             raise SettingError(f"{key!r} is not a setting of {name}")
-    if "design" in settings or "support" in point.values:
-        design = load("designs", settings.get("design", "uniform"))
-        chosen = {key: point.values[key] for key in ("support",) if key in point.values}
-        settings["design"] = design(**chosen)
+    if "design" in settings or of_design:
+        named = settings.get("design", "cyclic" if "blocks" in of_design else "uniform")
+        design = load("designs", named)
+        for key in of_design:
+            if key not in getattr(design, "__dataclass_fields__", {}):
+                raise SettingError(f"{key!r} is not a setting of design {named}")
+        settings["design"] = design(**of_design)
     if "schedule" in settings:
         settings["schedule"] = parse_schedule(settings["schedule"])
     return kind.preset(preset, **settings)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Set
 from dataclasses import fields, is_dataclass
 from functools import partial
 from hashlib import sha256
+from types import CodeType, FunctionType, MethodType
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ def _plain(value: Any) -> Any:
     match value:
         case None | bool() | str():
             return value
-        case int() | float():
+        case int() | float() | complex() | bytes():
             return repr(value)
         case np.ndarray():
             whole = np.ascontiguousarray(value)
@@ -39,17 +40,34 @@ def _plain(value: Any) -> Any:
         case list() | tuple():
             return [_plain(part) for part in value]
         case partial():
-            return [_name(value.func), _plain(value.args), _plain(value.keywords)]
+            return ["partial", _plain(value.func), _plain(value.args), _plain(value.keywords)]
+        case MethodType():
+            return ["method", _plain(value.__func__), _plain(value.__self__)]
+        case FunctionType():
+            return [_name(value), _body(value)]
+        case CodeType():  # a function within a function
+            return [value.co_code.hex(), list(value.co_names), _plain(value.co_consts)]
     return [_name(value), _parts(value)]
+
+
+def _body(function: FunctionType) -> Any:
+    """What a function does, as far as it is its own: its code, defaults and enclosed values."""
+    cells = [cell.cell_contents for cell in function.__closure__ or ()]
+    enclosed = [part for part in cells if part is not function]
+    return _plain([function.__code__, function.__defaults__, function.__kwdefaults__, enclosed])
 
 
 def _parts(value: Any) -> Any:
     """What an object consists of; names that begin with _ are its own business (caches)."""
     if is_dataclass(value) and not isinstance(value, type):
         return {part.name: _plain(getattr(value, part.name)) for part in fields(value)}
-    if hasattr(value, "__qualname__"):  # a function or a class is its name
+    if hasattr(value, "__qualname__"):  # a class, or a function that is not written in Python
         return {}
-    held = getattr(value, "__dict__", {})
+    slots = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())]
+    if not hasattr(value, "__dict__") and not slots:
+        return repr(value)
+    held = {name: getattr(value, name) for name in slots if hasattr(value, name)}
+    held |= getattr(value, "__dict__", {})
     return {name: _plain(held[name]) for name in sorted(held) if not name.startswith("_")}
 
 

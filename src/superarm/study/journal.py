@@ -1,8 +1,9 @@
 """The journal of a study: each run is on disk as soon as it is done, and need not be run again.
 
 A text file of JSON lines. The first says of which study it is; then comes a line for each run. When
-cells are added to a study, another line of the first kind follows. A last line that was cut short
-(by kill -9, say) is dropped when the journal is opened again.
+cells are added to a study, another line of the first kind follows. Each line ends with a checksum.
+A last line that was cut short (by kill -9, say) is dropped when the journal is opened again; a line
+that was damaged otherwise is named and not believed.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import os
 import stat
 import sys
 import time
+import zlib
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -133,17 +135,27 @@ class Journal:
         self.close()
 
     def _opened(self, fresh: bool) -> int:
-        file = os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
-        try:
-            if not stat.S_ISREG(os.fstat(file).st_mode):
-                raise OSError(errno.EINVAL, "not an ordinary file")
-            self._lock(file)
-            if fresh:
-                os.ftruncate(file, 0)
-        except BaseException:
+        while True:
+            file = os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
+            try:
+                if not stat.S_ISREG(os.fstat(file).st_mode):
+                    raise OSError(errno.EINVAL, "not an ordinary file")
+                self._lock(file)
+                if self._there(file):
+                    if fresh:
+                        os.ftruncate(file, 0)
+                    return file
+            except BaseException:
+                os.close(file)
+                raise
             os.close(file)
-            raise
-        return file
+
+    def _there(self, file: int) -> bool:
+        """Whether an open file still has its name: another process may just have removed it."""
+        try:
+            return os.path.samestat(os.fstat(file), os.stat(self.path))
+        except FileNotFoundError:
+            return False
 
     def _lock(self, file: int) -> None:
         if sys.platform == "win32":  # two processes on one journal are not told apart there
@@ -169,7 +181,7 @@ class Journal:
                 try:
                     self._take(number, line)
                 except _Torn:
-                    self._refuse_more(file, number)
+                    self._refuse_more(file, number, line)
                     break
                 good += len(line)
         return good
@@ -193,7 +205,7 @@ class Journal:
 
     def _begun(self, line: bytes) -> bool:
         """Whether this may be a first line cut short."""
-        start = _line({"journal": FORMAT})[:-2]
+        start = json.dumps({"journal": FORMAT}, separators=(",", ":"))[:-1].encode()
         return not line.endswith(b"\n") and (line.startswith(start) or start.startswith(line))
 
     def _compare(self, found: Header) -> None:
@@ -206,10 +218,12 @@ class Journal:
         if self._known is None or len(found.cells) > len(self._known.cells):
             self._known = found
 
-    def _refuse_more(self, file: BinaryIO, number: int) -> None:
-        if file.readline():
+    def _refuse_more(self, file: BinaryIO, number: int, line: bytes) -> None:
+        """Raise DataError unless a line is a last one that was cut short."""
+        if line.endswith(b"\n") or file.readline():
             raise DataError(
-                f"{self.path}, line {number}: damaged in the middle; start afresh (--fresh)"
+                f"{self.path}, line {number}: damaged; take this line out, so that its run is run "
+                "again, or start afresh (--fresh)"
             )
 
 
@@ -218,18 +232,21 @@ class _Torn(Exception):
 
 
 def _parsed(line: bytes) -> dict[str, Any] | None:
-    """Return what is on a line; None where it is not whole."""
-    if not line.endswith(b"\n"):
-        return None
+    """Return what is on a line; None where it is not as it was written."""
     try:
         found = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
+    if not isinstance(found, dict):
+        return None
+    found.pop("check", None)
+    return found if _line(found) == line else None
 
 
 def _line(given: dict[str, Any]) -> bytes:
-    return json.dumps(given, separators=(",", ":")).encode() + b"\n"
+    """Return a line: JSON whose last part, `check`, is the CRC-32 of the JSON without it."""
+    text = json.dumps(given, separators=(",", ":"))
+    return f'{text[:-1]},"check":{zlib.crc32(text.encode())}}}\n'.encode()
 
 
 def journal_path(out: Path) -> Path:

@@ -29,6 +29,8 @@ class Outcome:
     answer: tuple[str, ...]
     regret: float | None
     certified: bool
+    epsilon_reached: float | None
+    confidence: float | None
     reason: str
     look: int
     seconds: float
@@ -81,6 +83,8 @@ def _run(batch: Batch, replication: int, seed: int) -> Outcome:
         answer=verdict.answer,
         regret=float(run.regret) if math.isfinite(run.regret) else None,
         certified=verdict.certified,
+        epsilon_reached=None if verdict.certificate is None else verdict.certificate.epsilon,
+        confidence=verdict.confidence,
         reason=verdict.reason,
         look=verdict.look,
         seconds=round(run.seconds, 6),

@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import json
 import math
-import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from superarm.errors import SettingError
 from superarm.study.facts import COLUMNS, Facts, compact, telling_columns
 from superarm.study.outcome import Outcome, versions
-from superarm.study.tables import as_cell, column_type, read_table, write_table
+from superarm.study.tables import as_cell, column_type, read_table, table_path, write_table
+from superarm.theory.lower_bound import bound_of
 
 if TYPE_CHECKING:
-    from superarm.study.cells import Study
+    from superarm.study.cells import Instance, Study
+
+DERIVED: dict[str, Callable[[Facts, Outcome], Any]] = {
+    "answer": lambda cell, run: as_cell(run.answer),
+    "pulls_over_bound": lambda cell, run: run.pulls / cell["bound"] if cell["bound"] else None,
+    "wrong": lambda cell, run: run.regret is None or run.regret > cell["epsilon"],
+}
+"""Columns that follow from what a cell's rows share and from a run. All other ones are a part of
+either, by the same name; a new column needs a line in COLUMNS, and here or in `_common`."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -33,7 +42,7 @@ class Results:
     columns: Mapping[str, Sequence[Any]]
 
     @classmethod
-    def read(cls, path: str | os.PathLike[str]) -> Results:
+    def read(cls, path: str | Path) -> Results:
         """Read a table that a study wrote."""
         return cls(read_table(path))
 
@@ -50,13 +59,13 @@ class Results:
     def __repr__(self) -> str:
         return f"Results({len(self)} runs of {len(set(self.columns['cell']))} cells)"
 
-    def to_csv(self, path: str | os.PathLike[str]) -> None:
-        """Write the table as CSV (or as its name says)."""
-        write_table(self.columns, path)
+    def to_csv(self, path: str | Path) -> None:
+        """Write the table as CSV, to a name that ends in .csv."""
+        write_table(self.columns, table_path(path, ".csv"))
 
-    def to_parquet(self, path: str | os.PathLike[str]) -> None:
-        """Write the table as Parquet (or as its name says); this needs pyarrow."""
-        write_table(self.columns, path)
+    def to_parquet(self, path: str | Path) -> None:
+        """Write the table as Parquet, to a name that ends in .parquet; this needs pyarrow."""
+        write_table(self.columns, table_path(path, ".parquet"))
 
     def to_pandas(self) -> Any:
         """Return the table as a pandas DataFrame; this needs pandas."""
@@ -70,7 +79,8 @@ class Results:
         """Return a line a cell: what was run, and means over its runs.
 
         `pulls` and `seconds` are means, `pulls_error` is the standard error of the former (None of
-        one run), `wrong` and `certified` are numbers of runs.
+        one run), `pulls_over_bound` the mean multiple of what the isotropic design needs (None
+        where there is no such bound), `wrong` and `certified` are numbers of runs.
         """
         first: dict[int, int] = {}
         groups: dict[int, list[int]] = {}
@@ -101,10 +111,18 @@ class Results:
             "runs": runs,
             "pulls": mean,
             "pulls_error": error,
+            "pulls_over_bound": self._over_bound(rows),
             "wrong": sum(self.columns["wrong"][row] for row in rows),
             "certified": sum(self.columns["certified"][row] for row in rows),
             "seconds": math.fsum(self.columns["seconds"][row] for row in rows) / runs,
         }
+
+    def _over_bound(self, rows: Sequence[int]) -> float | None:
+        """Mean of pulls / bound, where all of the runs have a bound (and the table the column)."""
+        column = self.columns.get("pulls_over_bound")
+        if column is None or any(column[row] is None for row in rows):
+            return None
+        return math.fsum(column[row] for row in rows) / len(rows)
 
 
 def results_of(study: Study, outcomes: Iterable[Outcome]) -> Results:
@@ -120,27 +138,35 @@ def results_of(study: Study, outcomes: Iterable[Outcome]) -> Results:
             for label in labels:
                 values = [common[o.cell - 1]["labels"].get(label) for o in ordered]
                 kind = column_type(label, values)
-                columns[label] = [None if value is None else kind(value) for value in values]
+                missing = "" if kind is str else None  # as CSV has it
+                columns[label] = [missing if value is None else kind(value) for value in values]
     return Results(columns)
 
 
 def _common(study: Study) -> list[Facts]:
     """What the rows of each cell share."""
     stated = {"study": study.title, "max_pulls": study.max_pulls, **versions()}
+    bounds = {id(cell.instance): _bound(cell.instance) for cell in study.cells}
     return [
-        {**cell.facts, **stated, "settings": compact(cell.facts["settings"])}
+        {
+            **cell.facts,
+            **stated,
+            "settings": compact(cell.facts["settings"]),
+            "bound": bounds[id(cell.instance)],
+        }
         for cell in study.cells
     ]
 
 
+def _bound(instance: Instance) -> float | None:
+    """Pulls that the isotropic design needs; None where there is no such bound, or no end."""
+    found = bound_of(instance.problem, instance.environment.means)
+    return found.pulls if found is not None and 0 < found.pulls < math.inf else None
+
+
 def _column(name: str, common: Sequence[Facts], ordered: Sequence[Outcome]) -> list[Any]:
-    if name == "answer":
-        return [as_cell(outcome.answer) for outcome in ordered]
-    if name == "wrong":
-        return [
-            outcome.regret is None or outcome.regret > common[outcome.cell - 1]["epsilon"]
-            for outcome in ordered
-        ]
+    if name in DERIVED:
+        return [DERIVED[name](common[outcome.cell - 1], outcome) for outcome in ordered]
     if name in Outcome.__slots__:
         return list(map(getattr, ordered, repeat(name)))
     return [common[outcome.cell - 1][name] for outcome in ordered]

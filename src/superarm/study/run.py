@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +13,7 @@ from superarm.study.executors import Outcomes, cluster, in_process, needed, proc
 from superarm.study.journal import Journal, Key, journal_path, left
 from superarm.study.outcome import Outcome
 from superarm.study.results import Results, results_of
-from superarm.study.tables import table_path
+from superarm.study.tables import table_path, write_table
 
 if TYPE_CHECKING:
     from superarm.study.cells import Progress, Study
@@ -26,7 +25,7 @@ BATCH_SECONDS = 0.25
 def run_study(
     study: Study,
     workers: int,
-    out: str | os.PathLike[str] | None,
+    out: str | Path | None,
     dask: str | None,
     fresh: bool,
     progress: Progress | None,
@@ -57,7 +56,7 @@ def run_study(
                 progress(len(finished), study.runs)
         results = results_of(study, finished.values())
         if target is not None:
-            results.to_csv(target)
+            write_table(results.columns, target)
         return results
 
 

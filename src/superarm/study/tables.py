@@ -6,33 +6,37 @@ import csv
 import io
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from superarm.errors import DataError, SettingError
 from superarm.study.executors import needed
-from superarm.study.facts import COLUMNS
+from superarm.study.facts import COLUMNS, READ
 
 Columns = Mapping[str, Sequence[Any]]
 
 SUFFIXES = (".csv", ".parquet")
 
 
-def table_path(path: str | os.PathLike[str]) -> Path:
-    """Return the path of a table whose kind is told by its name, and can be written or read."""
+def table_path(path: str | Path, *suffixes: str) -> Path:
+    """Return the path of a table whose kind is told by its name, and can be written or read.
+
+    Without `suffixes` each kind is welcome.
+    """
     try:
         found = Path(path)
     except TypeError:
         raise SettingError(f"a table's file must be a path, not {path!r}") from None
-    if found.suffix.lower() not in SUFFIXES or "\0" in str(found):
-        raise SettingError(f"the name of a table must end in .csv or .parquet, not {str(path)!r}")
+    if found.suffix.lower() not in (suffixes or SUFFIXES) or "\0" in str(found):
+        named = " or ".join(suffixes or SUFFIXES)
+        raise SettingError(f"the name of a table must end in {named}, not {str(path)!r}")
     if found.suffix.lower() == ".parquet":
         needed("pyarrow", "study", "a .parquet table")
     return found
 
 
-def write_table(columns: Columns, path: str | os.PathLike[str]) -> None:
+def write_table(columns: Columns, path: str | Path) -> None:
     """Write columns as CSV or Parquet; the file is there whole, or as it was before."""
     target = table_path(path)
     with _replacing(target) as temporary:
@@ -42,7 +46,7 @@ def write_table(columns: Columns, path: str | os.PathLike[str]) -> None:
             _write_parquet(columns, temporary)
 
 
-def read_table(path: str | os.PathLike[str]) -> dict[str, list[Any]]:
+def read_table(path: str | Path) -> dict[str, list[Any]]:
     """Read a table that `write_table` wrote."""
     source = table_path(path)
     try:
@@ -51,7 +55,7 @@ def read_table(path: str | os.PathLike[str]) -> dict[str, list[Any]]:
         raise DataError(f"{source}: {error.strerror or error}") from None
     except (ValueError, csv.Error) as error:
         raise DataError(f"{source}: {error}") from None
-    missing = [name for name in COLUMNS if name not in found]
+    missing = [name for name in READ if name not in found]
     if missing:
         raise DataError(f"{source} is not the table of a study: no column {missing[0]!r}")
     return found
@@ -131,13 +135,18 @@ def _read_csv(path: Path) -> dict[str, list[Any]]:
 
 def _typed(name: str, texts: Sequence[str]) -> list[Any]:
     """Return texts as values of the column's type; of a label's, as the first type that fits."""
-    kinds = (COLUMNS[name],) if name in COLUMNS else (bool, int, float, str)
-    for kind in kinds:
+    if name in COLUMNS:
         try:
-            return [_value(kind, text) for text in texts]
+            return [_value(COLUMNS[name], text) for text in texts]
         except ValueError:
-            continue
-    raise ValueError(f"column {name!r} has values that are no {kinds[0].__name__}")
+            what = COLUMNS[name].__name__
+            raise ValueError(f"column {name!r} has values that are no {what}") from None
+    for kind in (bool, int, float):
+        with suppress(ValueError):
+            values = [_value(kind, text) for text in texts]
+            if ["" if value is None else str(value) for value in values] == list(texts):
+                return values
+    return list(texts)
 
 
 def _value(kind: type, text: str) -> Any:
@@ -146,5 +155,7 @@ def _value(kind: type, text: str) -> Any:
     if not text:
         return None
     if kind is bool:
-        return {"True": True, "False": False}[text] if text in ("True", "False") else int("x")
+        if text not in ("True", "False"):
+            raise ValueError(text)
+        return text == "True"
     return kind(text)

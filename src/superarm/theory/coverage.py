@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from superarm.design.listed import ListedPlan
 from superarm.errors import SettingError
-from superarm.estimate import Information, gram, information
+from superarm.estimate import Dense, gram, information
+from superarm.information import Information
 from superarm.plan import Plan, SupportPlan
 
 
@@ -28,7 +29,7 @@ def design_information(plan: Plan) -> Information:
     if plan.cycle is not None:
         return information(plan, plan.counts(plan.cycle)).scaled(1 / plan.cycle)
     rows = plan.members(slice(None))
-    return Information(gram(rows, _proportions(plan), plan.n), plan.basis)
+    return Dense(gram(rows, _proportions(plan), plan.n), plan.basis)
 
 
 def covered(plan: Plan, t: int) -> tuple[float, float]:

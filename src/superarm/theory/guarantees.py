@@ -19,18 +19,20 @@ from typing import Any
 
 import numpy as np
 
-from superarm.algorithms import ICB, SAFOA, SAQM, Exhaustive, Static
+from superarm.algorithms import ICB, SAFOA, SAQM, Certified, Exhaustive, Static
 from superarm.confidence import Radius
 from superarm.decision import TopK
 from superarm.errors import SettingError
+from superarm.phase import Phase
 from superarm.plan import Plan
 from superarm.problem import Problem
 from superarm.quadratic import spectral_bound, spectral_ratio, theorem_ratio
 from superarm.quadratic.bounds import greatest_difference
 from superarm.quadratic.family import family_bound, family_ratio
+from superarm.schedule import Looks
 from superarm.theory.coverage import covered, design_information
 from superarm.theory.extremes import Extremum, rho, rho_difference, rho_prime
-from superarm.theory.gaps import Means, delta_min
+from superarm.theory.gaps import Means, delta_min, stated_means
 from superarm.theory.looks import LookTimes, first_look
 from superarm.theory.pulls import (
     mended_form,
@@ -65,9 +67,9 @@ class Guarantee:
     alpha
         For SAQM, the share of the greatest norm that its rule reckons with (c = (3 + 1/alpha)^2).
     root
-        The least t that satisfies t' >= c C_t'^2 H for all t' >= t, a real number.
+        The least t that satisfies t' >= c C_t'^2 H for all t' >= t, a real number (NaN for levels).
     mended
-        The paper's closed form with its slips mended: never below `root`.
+        The paper's closed form with its slips mended: never below `root` (NaN for levels).
     printed
         The same as printed, with the printed constants; None where the paper has none.
     """
@@ -190,7 +192,57 @@ def guarantee(problem: Problem, rule: Static, plan: Plan, means: Means) -> Guara
     raise SettingError(f"no theorem here says when {rule.name} stops")
 
 
+def levels_bound(problem: Problem, rule: Certified, plan: Plan, means: Means) -> Guarantee:
+    """Pulls within which `Certified` stops.
+
+    On the event that its radii provide, it stops once for every level d ::
+
+        2 r_d <= loss_d + epsilon  and  r_d < loss_d,     or     r_d <= epsilon,
+
+    the same of the two for all levels: loss_d is how far the best d swaps fall behind M*. The first
+    says that M* is ahead and that the rule is satisfied; the second suffices whatever is ahead.
+    """
+    theta = problem.sign * stated_means(problem, means)
+    C = rule.constant(problem, problem.delta)
+    levels, epsilon, gap = len(C.logs), problem.epsilon, delta_min(problem, means)
+    assert isinstance(problem.decision, TopK)
+    best = problem.decision.best(theta)
+    loss = np.maximum(0.0, -problem.decision.swap_gains(theta, best))[:levels]
+    phase = Phase(1, plan, Looks(rule.schedule, plan), problem.delta, 0)
+
+    def stops(look: int, t: int) -> bool:
+        info = phase.information(t)
+        if info is None or rule.budget is not None:
+            return info is not None
+        r = C.at(t, look) * np.sqrt(info.differences(problem.k).squares(levels)) * _ROUNDING
+        ahead = (r < loss).all() and (2 * r <= loss + epsilon).all()
+        return bool(ahead or (r <= epsilon).all())
+
+    tied = gap + epsilon <= 0 and rule.budget is None
+    found = None if tied else first_look(LookTimes(rule.schedule, plan), stops)
+    squares = phase.whole.differences(problem.k).squares(levels) * phase.plan.size
+    with np.errstate(divide="ignore", invalid="ignore"):
+        hardness = np.where(loss + epsilon > 0, squares / (loss + epsilon) ** 2, math.inf)
+    worst = int(np.argmax(hardness))
+    return Guarantee(
+        statement="levels",
+        pulls=None if found is None else found[1],
+        probability=1 - problem.delta,
+        gap=gap,
+        epsilon=epsilon,
+        norm=Extremum(float(squares[worst]), float(squares[worst]), f"level {worst + 1}"),
+        hardness=float(hardness[worst]),
+        factor=4.0,
+        alpha=None,
+        root=math.nan,
+        mended=math.nan,
+        printed=None,
+        reason="" if found is not None else TIE if tied else ENDS,
+    )
+
+
 _BOUNDS: tuple[tuple[type[Static], Callable[[Problem, Any, Plan, Means], Guarantee]], ...] = (
+    (Certified, levels_bound),
     (SAQM, corollary1_bound),
     (ICB, lemma3_bound),
     (Exhaustive, difference_bound),

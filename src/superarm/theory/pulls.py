@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import math
 
+from superarm.errors import SettingError
+
 _SUM_OF_SQUARES = math.pi**2 / 6
 
 
@@ -21,6 +23,8 @@ def sufficient_pulls(a: float, b: float, slope: float = 2.0) -> float:
     root; u <= y + sqrt(2(y - 1)) since exp(s) >= 1 + s + s^2/2, and Newton's steps from there come
     down to it.
     """
+    if math.isnan(a) or math.isnan(b) or slope not in (0, 2):
+        raise SettingError(f"a and b must be numbers and the slope 2 or 0, not {a}, {b}, {slope}")
     if not 0 < a < math.inf:
         return 1.0 if a <= 0 else math.inf
     if slope == 0:

@@ -1,0 +1,130 @@
+"""Ours: the certified default. Cyclic design, levels radius, and the exact maximum by one sort."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from superarm._checks import whole
+from superarm.algorithms.base import Sides, Static, Vector, check_topk
+from superarm.decision import TopK
+from superarm.design import Cyclic, Design
+from superarm.errors import SettingError
+from superarm.information import Information
+from superarm.levels import Levels, expected_pulls, level_logs
+from superarm.phase import Phase
+from superarm.plan import Plan
+from superarm.problem import Problem
+from superarm.schedule import LAST, Cycles, Planned, Schedule
+
+_LEAST_WIDTH = 1e-300  # in place of 0, to divide by
+
+
+@dataclass(frozen=True, kw_only=True)
+class Certified(Static):
+    """Stop when no group that differs in d members can be better by more than epsilon, for any d.
+
+    The rule, with the d best swaps and a bound on the norms of level d::
+
+        max over d of  theta^(d best swaps) + sigma b_d max |chi_M - chi_M^|_{A^-1}  <=  epsilon
+
+    The left side is at least the maximum over all C(n, k) groups, and equals it where the design
+    is flat; it takes one sort. With epsilon = 0 level 1 is enough.
+
+    Parameters
+    ----------
+    budget
+        Look only once, after so many pulls: the answer is then the best found, its certificate
+        says which epsilon is reached at 1 - delta, and `Verdict.confidence` how sure the epsilon
+        that was asked for is.
+    aim
+        Number of pulls at which the radius is to be tightest, for looks at whole cycles; None: as
+        many as are to be expected.
+    """
+
+    design: Design = field(default_factory=Cyclic)
+    schedule: Schedule = field(default_factory=Cycles)
+    budget: int | None = None
+    aim: int | None = None
+
+    name: ClassVar[str] = "certified"
+    PRESETS: ClassVar[dict[str, dict[str, Any]]] = {"corrected": {}}
+
+    def check_settings(self) -> None:
+        if self.aim is not None:
+            whole("aim (pulls)", self.aim, SettingError, 1, LAST)
+        if self.budget is not None:
+            whole("budget (pulls)", self.budget, SettingError, 1, LAST)
+            if self.schedule not in (Cycles(), Planned((self.budget,))):
+                raise SettingError("a budget means one look, at its end: leave out the schedule")
+            object.__setattr__(self, "schedule", Planned((self.budget,)))
+
+    def at_once(self, design: Design, pulls: int) -> Self:
+        return replace(self, design=design, schedule=Cycles(), budget=pulls)
+
+    def check(self, problem: Problem) -> None:
+        check_topk(problem, self.name)
+
+    def layout(self, problem: Problem, rng: np.random.Generator) -> Plan:
+        design = self.design
+        if self.budget is not None and design == Cyclic():
+            if self.budget < problem.n:
+                raise SettingError(
+                    f"a budget of {self.budget:,} pulls cannot tell {problem.n:,} arms apart: it "
+                    f"takes at least {problem.n:,}"
+                )
+            design = Cyclic(pulls=self.budget)
+        return design.plan(problem, rng)
+
+    def constant(self, problem: Problem, delta: float) -> Levels:  # type: ignore[override]
+        n, k, sigma = problem.n, problem.k, self.scale(problem)
+        logs = level_logs(n, k, delta, pairs=problem.epsilon == 0 and self.budget is None)
+        if not isinstance(self.schedule, Cycles):
+            return Levels(sigma, logs, looks=self.schedule.number)
+        aim = self.aim or expected_pulls(problem, sigma, delta)
+        return Levels(sigma, logs, rho=aim / (2 * float(logs.mean()) + 1))
+
+    def sides(
+        self,
+        problem: Problem,
+        phase: Phase,
+        look: int,
+        theta: Vector,
+        info: Information,
+        C: Vector,
+    ) -> Sides:
+        assert isinstance(problem.decision, TopK)
+        best = problem.decision.best(theta)
+        gains = problem.decision.swap_gains(theta, best, len(C))
+        norms = np.sqrt(info.differences(problem.k).squares(len(C)))
+        worst = int(np.argmax(gains + C * norms))
+        found = Sides(best, -float(gains[worst]), problem.epsilon, float(C[worst] * norms[worst]))
+        if self.budget is None:
+            return found
+        rounding = info.relative_error * float(np.linalg.norm(theta))
+        sure = self._confidence(problem, phase.delta, gains, norms, rounding)
+        return replace(found, final=True, confidence=sure)
+
+    def _confidence(
+        self, problem: Problem, delta: float, gains: Vector, norms: Vector, rounding: float
+    ) -> float:
+        """1 - the least delta with which the rule would have stopped at this look.
+
+        `rounding` is how far an estimate may be off by rounding. 1 itself is never returned.
+        """
+        pairs = problem.epsilon == 0
+        events = level_logs(problem.n, problem.k, delta, pairs) + math.log(delta)
+        levels = len(events)
+        lost = 2 * np.arange(1, levels + 1) * rounding
+        room = np.maximum(0.0, problem.epsilon - gains[:levels] - lost)
+        widths = np.maximum(self.scale(problem) * norms[:levels], _LEAST_WIDTH)
+        with np.errstate(over="ignore"):  # to infinity: then nothing fails
+            failing = events - (room / widths) ** 2 / 2
+        sure = -math.expm1(min(0.0, float(failing.max())))
+        return min(max(0.0, sure), math.nextafter(1.0, 0.0))
+
+    def objection(self, problem: Problem) -> str:
+        return ""
