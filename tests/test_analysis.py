@@ -278,6 +278,16 @@ def test_a_mistake_in_totals_gives_one_clear_line(text, says):
     assert result.stdout == ""
 
 
+def test_the_table_does_not_say_yes_to_more_than_was_reached():
+    written(measured(planned(100)))
+    base = "analyse", "totals.csv", "--arms", "arms.csv", "--k", 3, "--noise", "labels"
+    for epsilon, yes in ((0.01, "no"), (3, "yes")):
+        lines = called(*base, "--epsilon", epsilon).stdout.splitlines()
+        assert next(line for line in lines if "as asked" in line).split()[-1] == yes
+    lines = called(*base, "--delta", 1e-12).stdout.splitlines()
+    assert next(line for line in lines if "certain" in line).endswith(">= 1 - 1e-12")
+
+
 def test_a_total_that_cannot_be_is_refused():
     rows = measured(planned(100))
     rows[3]["total"] = 4

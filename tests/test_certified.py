@@ -448,6 +448,8 @@ def test_other_classes_are_refused():
         {"budget": 100, "schedule": sa.Every()},
         {"aim": 0},
         {"aim": "late"},
+        {"aim": 100, "budget": 100},
+        {"aim": 100, "schedule": sa.Geometric(1.1)},
     ],
 )
 def test_impossible_settings_are_refused(settings):

@@ -123,6 +123,7 @@ def test_a_budget_says_what_it_reached() -> None:
         assert 0 <= run["confidence"] <= 1
     result = called(algorithm="certified", budget=200)
     assert "epsilon reached with probability >= 0.95" in result.stdout
+    assert result.stdout.splitlines()[4].split()[-2] == "within"  # and not just "yes"
     for wrong in ({"budget": 0}, {"budget": 2}, {"budget": 200, "schedule": "every"}):
         result = called(algorithm="certified", **wrong)
         assert result.exit_code == 2

@@ -283,6 +283,12 @@ def test_arms_beyond_number_are_not_optimised():
     assert bound_of(sa.Problem(3, tree, sa.gaussian(1.0)), [1, 2, 3]) is None
 
 
+def test_a_tiny_epsilon_bounds_as_none_does():
+    means = [0.9, 0.5, 0.3, 0.1]
+    tiny = lower_bound(question(4, 2, epsilon=1e-300), means)
+    assert tiny.t_star == pytest.approx(lower_bound(question(4, 2), means).t_star, rel=0.01)
+
+
 # ---- the command line ----------------------------------------------------------------------------
 
 

@@ -141,6 +141,18 @@ def test_the_summary_is_the_means_of_a_cell(study):
     assert line["gap"] == 0.8
 
 
+def test_the_summary_says_with_which_epsilon_a_budget_is_certified(tmp_path):
+    rules = [sa.Certified(budget=30), sa.ICB()]
+    found = sa.Study.grid([instance()], rules, 3).run(out=tmp_path / "t.csv")
+    budget, other = found.summary()
+    reached = [row["epsilon_reached"] for row in found.rows[:3]]
+    assert budget["epsilon_reached"] == pytest.approx(np.mean(reached))
+    assert other["epsilon_reached"] is None
+    assert "within" in called("show", tmp_path / "t.csv").stdout
+    sa.Study.grid([instance()], rules[1:], 3).run(out=tmp_path / "other.csv")
+    assert "within" not in called("show", tmp_path / "other.csv").stdout
+
+
 def test_one_run_has_no_error(tmp_path):
     line = study_in(tmp_path, replications=1).run().summary()[0]
     assert line["pulls_error"] is None

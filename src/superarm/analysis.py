@@ -17,7 +17,7 @@ from superarm.errors import ProblemError, SettingError, SupportError, TotalError
 from superarm.phase import Stop
 from superarm.problem import Problem
 from superarm.tally import Tally
-from superarm.verdict import LAST_LOOK_FAILED, Verdict
+from superarm.verdict import LAST_LOOK_FAILED, Verdict, digits_up
 
 Group = Iterable[str] | Iterable[int]
 
@@ -29,7 +29,8 @@ class Analysis:
     Parameters
     ----------
     verdict
-        The answer, with a certificate where it is as near to the best as was asked for.
+        The answer, with a certificate where it is as near to the best as was asked for; that of
+        `Certified` names the epsilon which is reached, whatever was asked for.
     epsilon_reached
         How near to the best the answer is with probability 1 - delta, whatever was asked for; None
         where nothing can be said (totals are missing, or the rule is a heuristic).
@@ -100,7 +101,7 @@ def analyse(
     reached = max(0.0, verdict.radius - verdict.gap)
     known = not rule.objection(problem) and math.isfinite(reached)
     if not verdict.done:
-        only = f"these pulls show only that it is within {reached:.4g} of the best"
+        only = f"these pulls show only that it is within {digits_up(reached):g} of the best"
         verdict = verdict.ended(only if known else LAST_LOOK_FAILED)
     return Analysis(verdict, reached if known else None)
 

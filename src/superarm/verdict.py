@@ -40,9 +40,7 @@ class Certificate:
     @property
     def confidence(self) -> str:
         """1 - delta, written out: never rounded up."""
-        if self.delta < _TINY:
-            return f"1 - {self.delta!r}"
-        return str((1 - Decimal(repr(self.delta))).normalize())
+        return opposite(self.delta)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data."""
@@ -122,12 +120,12 @@ class Verdict:
         sides = f"gap + epsilon {self.gap + self.epsilon:.4g}, radius {self.radius:.4g}"
         if self.certificate is not None:
             c = self.certificate
-            reached = c.epsilon if self.confidence is None else _digits_up(c.epsilon)
+            reached = c.epsilon if self.confidence is None else digits_up(c.epsilon)
             nearness = "a best group" if c.epsilon == 0 else f"within {reached} of the best"
             spent = ""
             if self.confidence is not None:
                 asked = "a best group" if self.epsilon == 0 else f"within {self.epsilon} of it"
-                spent = f"; {asked}: {_percent_down(self.confidence)} sure"
+                spent = f"; {asked}: {percent_down(self.confidence)} sure"
             return (
                 f"Stop: {who}: {nearness} with probability >= {c.confidence} "
                 f"({sides}; {c.bound}{spent})."
@@ -167,8 +165,8 @@ class Verdict:
             "certificate": (
                 f"no: {self.reason}"
                 if self.certificate is None
-                else f"within {self.certificate.epsilon} of the best with probability at least "
-                f"{self.certificate.confidence}, by {self.certificate.bound}"
+                else f"within {digits_up(self.certificate.epsilon)} of the best with probability "
+                f"at least {self.certificate.confidence}, by {self.certificate.bound}"
             ),
             "pulls": f"{self.pulls:,} (look {self.look:,} of phase {self.phase})",
             "gap + epsilon": f"{self.gap + self.epsilon:.4g}",
@@ -188,7 +186,7 @@ def _listed(names: tuple[str, ...]) -> str:
     return f"{', '.join(names[:10])} and {len(names) - 10} more"
 
 
-def _digits_up(value: float) -> float:
+def digits_up(value: float) -> float:
     """Return a number of four digits, never rounded down."""
     if not 0 < value < math.inf:
         return value
@@ -197,9 +195,16 @@ def _digits_up(value: float) -> float:
     return float(digits.quantize(last, rounding=ROUND_UP))
 
 
-def _percent_down(share: float) -> str:
+def percent_down(share: float) -> str:
     """Return a share as a percentage, never rounded up."""
     return f"{math.floor(share * 1000) / 10:g} %"
+
+
+def opposite(delta: float) -> str:
+    """Return 1 - delta, written out: never rounded up."""
+    if delta < _TINY:
+        return f"1 - {delta!r}"
+    return str((1 - Decimal(repr(delta))).normalize())
 
 
 def _finite(value: float) -> float | None:

@@ -147,7 +147,9 @@ class Static(Algorithm):
         """Return the algorithm as in ``text | experiments | corrected``, with changed settings."""
         given: Any = name
         if not isinstance(given, str) or given not in cls.PRESETS:
-            raise SettingError(f"preset {shown(name)} is not one of {', '.join(cls.PRESETS)}")
+            raise SettingError(
+                f"preset {shown(name)} is not one of those of {cls.name}: {', '.join(cls.PRESETS)}"
+            )
         for setting in settings:
             check_choice("a setting", setting, tuple(part.name for part in fields(cls)))
         return cls(**{**cls.PRESETS[name], **settings})

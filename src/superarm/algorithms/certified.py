@@ -61,9 +61,13 @@ class Certified(Static):
             if self.schedule not in (Cycles(), Planned((self.budget,))):
                 raise SettingError("a budget means one look, at its end: leave out the schedule")
             object.__setattr__(self, "schedule", Planned((self.budget,)))
+        if self.aim is not None and not isinstance(self.schedule, Cycles):
+            raise SettingError(
+                "aim is for looks at whole cycles: leave it out with a budget or another schedule"
+            )
 
     def at_once(self, design: Design, pulls: int) -> Self:
-        return replace(self, design=design, schedule=Cycles(), budget=pulls)
+        return replace(self, design=design, schedule=Cycles(), budget=pulls, aim=None)
 
     def check(self, problem: Problem) -> None:
         check_topk(problem, self.name)

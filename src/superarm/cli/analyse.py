@@ -173,14 +173,20 @@ def _arms(problem: Problem, found: Analysis) -> list[tuple[Any, ...]]:
 
 
 def _table(problem: Problem, found: Analysis) -> str:
+    from superarm.verdict import digits_up, opposite
+
     verdict, reached = found.verdict, found.epsilon_reached
     certain = "nothing"
     if reached is not None:
-        certain = f"within {reached:.4g} of the best, with probability >= {1 - problem.delta:g}"
+        certain = (
+            f"within {digits_up(reached):g} of the best, with probability >= "
+            f"{opposite(problem.delta)}"
+        )
+    asked = verdict.certificate is not None and verdict.certificate.epsilon <= problem.epsilon
     rows = [
         ("answer", ", ".join(verdict.answer) or "none"),
         ("what is certain", certain),
-        (f"within {problem.epsilon:g}, as asked", "yes" if verdict.certified else "no"),
+        (f"within {problem.epsilon:g}, as asked", "yes" if asked else "no"),
         ("why not", verdict.reason),
         ("pulls", f"{verdict.pulls:,}"),
         ("bound", verdict.certificate.bound if verdict.certificate else ""),

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 KINDS = {
     "exact": "no method that is right with probability 1 - delta takes fewer on average",
-    "asymptotic": "the same, as delta goes to 0; at this delta a guide",
+    "asymptotic": "no method that is right with probability 1 - delta takes fewer on average, as "
+    "delta goes to 0; at this delta a guide",
     "isotropic": "no method that measures all pairs of arms equally often takes fewer "
     "(with epsilon > 0: as delta goes to 0)",
 }
@@ -78,10 +79,10 @@ def lower_bound(
         row = (found.pulls, found.t_star, found.kind, found.design["kind"])
         click.echo(as_csv(("pulls", "t_star", "kind", "design"), [row]))
     else:
-        click.echo(_table(found))
+        click.echo(_table(found, problem.noise.sigma(problem.k)))
 
 
-def _table(found: LowerBound) -> str:
+def _table(found: LowerBound, sigma: float) -> str:
     design = dict(found.design)
     words = str(design.pop("kind"))
     if design:
@@ -90,6 +91,7 @@ def _table(found: LowerBound) -> str:
         ("pulls", f"{found.pulls:,.1f}"),
         ("t_star", f"{found.t_star:,.6g}"),
         ("kind", f"{found.kind}: {KINDS[found.kind]}"),
+        ("noise", f"taken as Gaussian, with sigma {sigma:.4g}"),
         ("design", words),
     ]
     return as_table(("what", "value"), rows)

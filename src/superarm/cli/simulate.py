@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from superarm.theory import LowerBound
     from superarm.verdict import Verdict
 
-ALGORITHMS = ("saqm", "sa-foa", "icb", "exhaustive")
 SUPPORT = "Super-arms to measure: a number, a multiple as 8n, or full (not for cyclic designs)."
 BLOCKS = "cyclic designs: number of base blocks.  [default: as many as pay]"
 DESIGN = "Where to measure.  [default: cyclic for certified, uniform for others]"
@@ -228,9 +228,13 @@ def _csv(result: Replications, bound: LowerBound | None) -> str:
 
 
 def _table(result: Replications, bound: LowerBound | None) -> str:
+    from superarm.verdict import digits_up, opposite, percent_down
+
     rows = []
     for i, row in enumerate(_rows(result), 1):
         certified = "yes" if row["certified"] else f"no: {row['reason']}"
+        if row["epsilon_reached"] is not None:
+            certified = f"within {digits_up(row['epsilon_reached']):g}"
         answer = ", ".join(row["answer"][:10]) + (" ..." if len(row["answer"]) > 10 else "")
         rows.append(
             (
@@ -264,10 +268,10 @@ def _table(result: Replications, bound: LowerBound | None) -> str:
     reached = [_epsilon_reached(run.verdict) for run in result.runs]
     there = [each for each in reached if each is not None]
     if there:
-        sure = sum(run.verdict.confidence or 0.0 for run in result.runs) / len(result.runs)
+        sure = math.fsum(run.verdict.confidence or 0.0 for run in result.runs) / len(result.runs)
         foot += (
-            f"\nbudget: epsilon reached with probability >= {1 - problem.delta:g}: "
-            f"{sum(there) / len(there):.4g} on average; confidence in epsilon "
-            f"{problem.epsilon:g}: {100 * sure:.3g} % on average"
+            f"\nbudget: epsilon reached with probability >= {opposite(problem.delta)}: "
+            f"{digits_up(math.fsum(there) / len(there)):g} on average; confidence in epsilon "
+            f"{problem.epsilon:g}: {percent_down(sure)} on average"
         )
     return f"{head}\n\n{table}\n\n{foot}"

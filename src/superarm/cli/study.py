@@ -163,21 +163,31 @@ def _show(results: Results, form: str, where: str) -> None:
         click.echo(json.dumps({"title": title, "runs": len(results), "cells": rows}, indent=2))
         return
     if form == "table":
-        rows = [_for_people(row) for row in rows]
+        budget = any(row["epsilon_reached"] is not None for row in rows)
+        rows = [_for_people(row, budget) for row in rows]
         click.echo(f"{title}\n" if title else "", nl=bool(title))
     _lines(rows, form, f"\n\n{len(results):,} runs {where}")
 
 
-def _for_people(row: dict[str, Any]) -> dict[str, Any]:
-    error, over = row["pulls_error"], row["pulls_over_bound"]
+def _for_people(row: dict[str, Any], budget: bool) -> dict[str, Any]:
+    error, over, reached = row["pulls_error"], row["pulls_over_bound"], row["epsilon_reached"]
     rounded = {
         "pulls": f"{row['pulls']:,.0f}",
         "pulls_error": "" if error is None else f"{error:,.0f}",
         "pulls_over_bound": "" if over is None else f"{over:,.3g}",
+        "epsilon_reached": "" if reached is None else f"{reached:.4g}",
         "seconds": f"{row['seconds']:.2g}",
     }
-    names = {"pulls_error": "std. error", "pulls_over_bound": "pulls / bound"}
-    return {names.get(name, name): rounded.get(name, value) for name, value in row.items()}
+    names = {
+        "pulls_error": "std. error",
+        "pulls_over_bound": "pulls / bound",
+        "epsilon_reached": "within",
+    }
+    return {
+        names.get(name, name): rounded.get(name, value)
+        for name, value in row.items()
+        if budget or name != "epsilon_reached"
+    }
 
 
 def _lines(rows: list[dict[str, Any]], form: str, foot: str) -> None:

@@ -75,18 +75,18 @@ class Cyclic(Design):
                 f"{number} blocks of {n:,} shifts are more than {MOST_SHIFTS:,} super-arms"
             )
         blocks = search_blocks(n, k, number, rng)
-        free = self.blocks == "auto" and self.pulls is None
-        while flatness(n, blocks) < TOLD and free and number < _ENOUGH:
-            if (number + 1) * n > MOST_SHIFTS:
-                break
+        flat = flatness(n, blocks)
+        most = min(_ENOUGH, MOST_SHIFTS // n) if self.blocks == "auto" and not self.pulls else 0
+        while flat < TOLD and number < most:
             number += 1
             blocks = search_blocks(n, k, number, rng)
-        if flatness(n, blocks) < _SINGULAR:
+            flat = flatness(n, blocks)
+        if flat < _SINGULAR:
             raise SupportError(
                 f"all shifts of {number} block{'s' if number > 1 else ''}, {number * n:,} pulls, "
                 f"do not tell {n:,} arms apart: it takes more blocks, and for each {n:,} pulls"
             )
-        details: dict[str, Any] = {"flatness": round(flatness(n, blocks), 4)}
+        details: dict[str, Any] = {"flatness": round(flat, 4)}
         return CyclicPlan(blocks, n, source="swap search", details=details)
 
     def _number(self, problem: Problem) -> int:

@@ -80,7 +80,8 @@ class Results:
 
         `pulls` and `seconds` are means, `pulls_error` is the standard error of the former (None of
         one run), `pulls_over_bound` the mean multiple of what the isotropic design needs (None
-        where there is no such bound), `wrong` and `certified` are numbers of runs.
+        where there is no such bound), `wrong` and `certified` are numbers of runs. With a budget
+        `epsilon_reached` is the mean of what was certified, else None.
         """
         first: dict[int, int] = {}
         groups: dict[int, list[int]] = {}
@@ -111,15 +112,21 @@ class Results:
             "runs": runs,
             "pulls": mean,
             "pulls_error": error,
-            "pulls_over_bound": self._over_bound(rows),
+            "pulls_over_bound": self._mean("pulls_over_bound", rows),
             "wrong": sum(self.columns["wrong"][row] for row in rows),
             "certified": sum(self.columns["certified"][row] for row in rows),
+            "epsilon_reached": self._reached(rows),
             "seconds": math.fsum(self.columns["seconds"][row] for row in rows) / runs,
         }
 
-    def _over_bound(self, rows: Sequence[int]) -> float | None:
-        """Mean of pulls / bound, where all of the runs have a bound (and the table the column)."""
-        column = self.columns.get("pulls_over_bound")
+    def _reached(self, rows: Sequence[int]) -> float | None:
+        """Mean of the epsilon reached, where all of the runs had a budget."""
+        budget = self._mean("confidence", rows) is not None
+        return self._mean("epsilon_reached", rows) if budget else None
+
+    def _mean(self, name: str, rows: Sequence[int]) -> float | None:
+        """Mean of a column, where all of the runs have a value (and the table the column)."""
+        column = self.columns.get(name)
         if column is None or any(column[row] is None for row in rows):
             return None
         return math.fsum(column[row] for row in rows) / len(rows)

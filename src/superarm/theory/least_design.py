@@ -66,18 +66,15 @@ class Classes:
         self.sizes = np.bincount(labels).astype(np.float64)
         self.roots = np.sqrt(self.sizes)
         self.free = np.maximum(self.sizes - 1, 1.0)  # dimension of the differences within
+        self._to = np.eye(len(self.sizes))[labels]
 
     def sums(self, x: Matrix) -> Matrix:
         """Return u, a row for each row of x."""
-        to = np.zeros((len(self.labels), len(self.sizes)))
-        to[np.arange(len(self.labels)), self.labels] = 1.0
-        return (x @ to) / self.roots
+        return np.asarray((x @ self._to) / self.roots)
 
     def scatters(self, x: Matrix) -> Matrix:
         """Return the sum of squares about the mean within each class, a row for each row of x."""
-        to = np.zeros((len(self.labels), len(self.sizes)))
-        to[np.arange(len(self.labels)), self.labels] = 1.0
-        found: Matrix = np.maximum(0.0, (x * x) @ to - self.sums(x) ** 2)
+        found: Matrix = np.maximum(0.0, (x * x) @ self._to - self.sums(x) ** 2)
         return np.where(self.sizes > 1, found, 0.0)
 
     def whole(self, between: Matrix, within: Vector) -> Matrix:
@@ -292,7 +289,8 @@ class Rivals:
                 - 2 * W[np.ix_(members, others)]
             )
             lost = loss + self.theta[members][:, None] - self.theta[others][None, :]
-            values = np.where(norm > 1e-12 * form, norm, 0.0) / lost**2
+            rival = norm > 1e-12 * form  # not M* itself, where all that is lost is epsilon
+            values = np.divide(norm, lost**2, out=np.zeros_like(norm), where=rival)
             at = int(np.argmax(values))
             if values.ravel()[at] <= form / loss**2 * (1 + 1e-10):
                 break
