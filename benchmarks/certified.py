@@ -127,7 +127,10 @@ def maximum_case(n: int) -> Case:
 
 
 def sides(problem: sa.Problem, theta: np.ndarray, info: Information, radii: np.ndarray) -> object:
-    return sa.Certified().sides(problem, None, 1, theta, info, radii)
+    def widths(info: Information, k: int) -> np.ndarray:
+        return radii * np.sqrt(info.differences(k).squares(len(radii)))
+
+    return sa.Certified().sides(problem, None, 1, theta, info, widths)
 
 
 def brute_force(

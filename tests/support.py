@@ -23,7 +23,17 @@ RULES = {
     "exhaustive": sa.Exhaustive(),
     "certified": sa.Certified(),
 }
-"""One row an algorithm: every contract test runs on each."""
+"""One row an algorithm of one phase: every contract test runs on each."""
+
+PHASED = {
+    "csar": sa.CSAR(),
+    "csar-accuracy": sa.CSAR(accuracy=0.7),
+    "focused": sa.Focused(),
+}
+"""Those of several phases: `test_phases.py` is their contract."""
+
+ONE_LOOK = {name: rule for name, rule in PHASED.items() if rule.name == "csar"}
+"""Those whose phases have one look, at their end."""
 
 
 def on(rule, **settings):

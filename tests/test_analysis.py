@@ -53,7 +53,7 @@ def measured(rows: list[dict[str, str]], seed: int = 1) -> list[dict[str, Any]]:
 
 def written(rows: list[dict[str, Any]], name: str = "totals.csv") -> str:
     with open(name, "w", encoding="utf-8", newline="") as file:
-        table = csv.DictWriter(file, ["pull", "members", "total"])
+        table = csv.DictWriter(file, list(rows[0]))
         table.writeheader()
         table.writerows(rows)
     return name
@@ -192,7 +192,11 @@ def test_the_order_of_lines_does_not_matter():
     written(rows)
     straight = analysed()
     written([rows[i] for i in np.random.default_rng(1).permutation(300)])
-    assert analysed("--plan", "plan.csv") == straight
+    mixed = analysed("--plan", "plan.csv")
+    before, after = straight.pop("diagnostics"), mixed.pop("diagnostics")
+    assert mixed == straight
+    for one, other in zip(before["findings"], after["findings"], strict=True):
+        assert one["p_value"] == other["p_value"]  # the sentences name lines of the file
 
 
 def test_missing_totals_leave_a_guess_and_no_certificate():
@@ -503,3 +507,40 @@ def test_a_class_that_cannot_be_is_refused(family, says):
     result = called("simulate", "--means", "means.csv", "--class", family, "--noise", "gaussian:1")
     assert result.exit_code == 2
     assert says in result.stderr
+
+
+# ---- checks of the totals ------------------------------------------------------------------------
+
+
+def test_labels_of_the_file_are_compared_and_a_warning_changes_nothing_else():
+    rows = measured(planned(600, "--support", 20))
+    rows = [{**row, "site": "AB"[i % 7 < 3], "note": "x"} for i, row in enumerate(rows)]
+    written(rows)
+    clean = analysed()
+    assert clean["warnings"] == []
+    assert {row["label"] for row in clean["diagnostics"]["offsets"]["site"]} == {"A", "B"}
+    off = [{**row, "total": min(3, row["total"] + (row["site"] == "B"))} for row in rows]
+    written(off)
+    found = analysed()
+    (warning,) = [text for text in found["warnings"] if "by site" in text]
+    low = {row["label"]: row["low"] for row in found["diagnostics"]["offsets"]["site"]}
+    assert low["B"] > 0
+    table = called(
+        *("analyse", "totals.csv", "--arms", "arms.csv", "--k", 3, "--noise", "labels"),
+        *("--epsilon", 1),
+    ).stdout
+    assert warning in table
+    written([{name: cell for name, cell in row.items() if name != "site"} for row in off])
+    blind = analysed()
+    same = ("answer", "certificate", "epsilon_reached", "gap", "radius")
+    assert [blind[name] for name in same] == [found[name] for name in same]
+    assert "site" not in blind["diagnostics"]["offsets"]
+
+
+def test_missing_totals_leave_the_checks_of_the_others():
+    rows = measured(planned(300, "--support", 20))
+    rows[7]["total"] = ""
+    written([{**row, "worker": f"w{i % 5}"} for i, row in enumerate(rows)])
+    found = analysed()
+    assert found["diagnostics"]["pulls"] == 299
+    assert found["certificate"] is None

@@ -57,7 +57,10 @@ def some_information(rng, n, k):
 
 
 def sides(problem, theta, info, radii):
-    return CERTIFIED.sides(problem, None, 1, theta, info, radii)
+    def widths(info, k):
+        return radii * np.sqrt(info.differences(k).squares(len(radii)))
+
+    return CERTIFIED.sides(problem, None, 1, theta, info, widths)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -306,9 +309,8 @@ def test_choosing_k_is_leaving_out_the_others(k, epsilon):
         tally.add_block(counts, sums, np.ones(plan.size))
         info = Circulant(plan, np.ones(len(blocks))).scaled(400)
         theta = problem.sign * info.estimate(plan, tally).centred
-        found = CERTIFIED.sides(
-            problem, None, 1, theta, info, CERTIFIED.constant(problem, 0.05).at(400 * plan.size)
-        )
+        widths = CERTIFIED.constant(problem, 0.05).at_look(400 * plan.size, 1)
+        found = CERTIFIED.sides(problem, None, 1, theta, info, widths)
         verdicts.append(found)
     one, two = verdicts
     assert sorted([*one.answer, *two.answer]) == list(range(n))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import RULES, close, gaussian_totals, on, random_rows
+from support import PHASED, RULES, close, gaussian_totals, on, random_rows
 
 import superarm as sa
 from superarm import reference
@@ -55,7 +55,8 @@ def same(a, b, answer=None):
 
 
 def test_every_algorithm_has_a_row():
-    assert {type(rule) for rule in RULES.values()} == set(ALGORITHMS.values())
+    rules = (*RULES.values(), *PHASED.values())
+    assert {type(rule) for rule in rules} == set(ALGORITHMS.values())
 
 
 @every_rule
@@ -203,7 +204,8 @@ def test_ties_with_epsilon_0_end_at_the_limit(rule):
 
 
 @pytest.mark.parametrize(
-    ("kind", "preset"), [(kind, preset) for kind in ALGORITHMS.values() for preset in kind.PRESETS]
+    ("kind", "preset"),
+    sorted({(type(r), preset) for r in RULES.values() for preset in r.PRESETS}, key=str),
 )
 def test_presets_run_and_can_be_changed(kind, preset):
     problem = question(6, 2, epsilon=3.0, noise=sa.labels())

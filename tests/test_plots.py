@@ -278,3 +278,60 @@ def test_without_matplotlib_the_way_to_get_it_is_said(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(sa.SettingError, match=r"superarm\[plot\]"), plots.figure():
         pass
+
+
+# ---- diagnostics ---------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def checked():
+    """Totals with one that is far off, measured at two sites."""
+    rng = np.random.default_rng(4)
+    groups = [[0, 1], [0, 2], [1, 2], [0, 3], [1, 3], [2, 3]] * 20
+    totals = np.array([3.0, 2.0, 1.0, 0.0])[np.array(groups)].sum(axis=1)
+    totals += rng.standard_normal(120)
+    totals[50] += 9.0
+    problem = sa.Problem(4, 2, sa.gaussian(1.0))
+    return sa.diagnose(problem, groups, totals.tolist(), labels={"site": list("AABBCCBBCCAA") * 10})
+
+
+def test_residuals_are_drawn_in_the_order_of_measuring_with_their_cusum(axes, checked):
+    plots.residuals_over_order(axes, checked.rows, title="here")
+    drawn = lines_of(axes)
+    assert drawn["outliers"][0].tolist() == [51]
+    assert sorted([*drawn["pulls"][0], 51]) == list(range(1, 121))
+    at, cusum = drawn["cusum"]
+    assert at.tolist() == list(range(1, 121))
+    assert cusum.tolist() == [row["cusum"] for row in checked.rows]
+    assert abs(cusum[-1]) < 1e-9
+    assert axes.get_title(loc="left") == "here"
+
+
+def test_totals_are_drawn_against_the_fit(axes, checked):
+    plots.observed_against_fitted(axes, checked.rows)
+    drawn = lines_of(axes)
+    assert drawn["outliers"][1].tolist() == [checked.rows[50]["total"]]
+    low, high = axes.lines[-1].get_xdata()
+    assert (low, high) == (
+        min(row["fitted"] for row in checked.rows),
+        max(row["fitted"] for row in checked.rows),
+    )
+
+
+def test_residuals_are_drawn_by_size_against_normal_quantiles(axes, checked):
+    plots.residual_quantiles(axes, checked.rows)
+    x, y = lines_of(axes)["pulls"]
+    assert (np.diff(x) > 0).all()
+    assert (np.diff(y) >= 0).all()
+    mark, far = lines_of(axes)["outliers"]
+    assert far.item() == max(row["residual"] for row in checked.rows)
+    assert mark.item() == pytest.approx(2.638, abs=0.01)  # the quantile of 119.5 / 120
+
+
+def test_offsets_are_drawn_with_intervals(axes, checked):
+    rows = [offset.to_dict() for offset in checked.offsets["site"]]
+    plots.offsets(axes, [*rows, {"label": "D", "offset": None, "low": None, "high": None}])
+    intervals = [tuple(line.get_xdata()) for line in axes.lines[:3]]
+    assert intervals == [(row["low"], row["high"]) for row in rows]
+    assert axes.lines[3].get_xdata().tolist() == [row["offset"] for row in rows]
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["A", "B", "C"]

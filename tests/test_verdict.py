@@ -44,6 +44,7 @@ KEYS = [
     "forecast",
     "confidence",
     "design",
+    "warnings",
 ]
 CERTIFICATE_KEYS = [
     "epsilon",
@@ -211,6 +212,7 @@ def test_json_values() -> None:
         "forecast": 0,
         "confidence": None,
         "design": DESIGN,
+        "warnings": [],
     }
 
 
@@ -435,3 +437,16 @@ def test_the_sentence_claims_no_more_than_was_proved(
     verdict = sa.simulate(problem, sa.ICB(), world, rng=1).verdict
     assert f"{nearness} with probability >= {confidence} (" in str(verdict)
     assert f"probability at least {confidence}, by" in verdict._repr_html_()
+
+
+# ---- warnings ------------------------------------------------------------------------------------
+
+
+def test_warnings_are_said_everywhere_and_change_nothing_else() -> None:
+    warned = replace(measuring, warnings=("Totals <drift>.", "pull 3 is far off."))
+    assert str(warned) == f"{measuring} Warning: Totals <drift>. Warning: pull 3 is far off."
+    assert warned.to_dict() == {**measuring.to_dict(), "warnings": list(warned.warnings)}
+    assert json.loads(warned.to_json())["warnings"] == list(warned.warnings)
+    rows = Table(warned._repr_html_()).rows
+    assert (rows["warning 1"], rows["warning 2"]) == warned.warnings
+    assert not any("warning" in name for name in Table(measuring._repr_html_()).rows)

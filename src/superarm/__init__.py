@@ -9,7 +9,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from superarm.algorithms import ICB, SAFOA, SAQM, Algorithm, Certified, Exhaustive
+    from superarm.algorithms import (
+        CSAR,
+        ICB,
+        SAFOA,
+        SAQM,
+        Algorithm,
+        Certified,
+        Exhaustive,
+        Focused,
+    )
     from superarm.analysis import Analysis, analyse
     from superarm.decision import (
         CustomMatroid,
@@ -35,6 +44,7 @@ if TYPE_CHECKING:
         g_optimal,
         xy_optimal,
     )
+    from superarm.diagnostics import Diagnostics, Finding, Offset, diagnose
     from superarm.errors import (
         ConflictError,
         DataError,
@@ -68,6 +78,7 @@ if TYPE_CHECKING:
     from superarm.verdict import Certificate, Verdict
 
 __all__ = [
+    "CSAR",
     "ICB",
     "SAFOA",
     "SAQM",
@@ -84,9 +95,12 @@ __all__ = [
     "DataError",
     "Decision",
     "Design",
+    "Diagnostics",
     "Environment",
     "Every",
     "Exhaustive",
+    "Finding",
+    "Focused",
     "Forecast",
     "GOptimal",
     "Geometric",
@@ -99,6 +113,7 @@ __all__ = [
     "NegativeCycleError",
     "Noise",
     "NoiseError",
+    "Offset",
     "Partition",
     "Paths",
     "Planned",
@@ -127,6 +142,7 @@ __all__ = [
     "XYOptimal",
     "analyse",
     "bounded",
+    "diagnose",
     "efficient_rounding",
     "environment",
     "forecast",
@@ -145,7 +161,16 @@ __all__ = [
 ]
 
 _HOMES = {
-    "algorithms": ("Algorithm", "Certified", "Exhaustive", "ICB", "SAFOA", "SAQM"),
+    "algorithms": (
+        "Algorithm",
+        "CSAR",
+        "Certified",
+        "Exhaustive",
+        "Focused",
+        "ICB",
+        "SAFOA",
+        "SAQM",
+    ),
     "analysis": ("Analysis", "analyse"),
     "decision": (
         "CustomMatroid",
@@ -171,6 +196,7 @@ _HOMES = {
         "g_optimal",
         "xy_optimal",
     ),
+    "diagnostics": ("Diagnostics", "Finding", "Offset", "diagnose"),
     "errors": (
         "ConflictError",
         "DataError",

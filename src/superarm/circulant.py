@@ -31,13 +31,21 @@ _LARGEST_MATRIX = 5_000
 
 
 class Circulant(Information):
-    """The information of w_l cycles of each block l."""
+    """The information of w_l cycles of each block l.
+
+    It is that of the places of a plan; where some arms are at none, nothing is said of them (NaN).
+    """
 
     def __init__(self, plan: CyclicPlan, weights: Vector) -> None:
-        self.n, self.plan, self.weights = plan.n, plan, weights
+        self.n, self.plan, self.weights = plan.places, plan, weights
         self.scale = 1.0
         self._eigenvalues: Vector = weights @ plan.powers
         self._memo: dict[Any, Any] = {}
+
+    @property
+    def eigenvalues(self) -> Vector:
+        """Eigenvalues at frequencies 0 .. m//2."""
+        return self.scale * self._eigenvalues
 
     @property
     def reciprocal_condition(self) -> float:
@@ -56,10 +64,11 @@ class Circulant(Information):
         return other
 
     def solve(self, b: Vector) -> Vector:
-        return np.asarray(irfft(rfft(b) / self._eigenvalues, self.n)) / self.scale
+        found = np.asarray(irfft(rfft(b[self.plan.arms]) / self._eigenvalues, self.n))
+        return self._of_arms(found / self.scale)
 
     def diagonal(self) -> Vector:
-        return np.full(self.n, self._row[0] / self.scale)
+        return self._of_arms(np.full(self.n, self._row[0] / self.scale))
 
     def inverse(self) -> Matrix:
         return self._inverse / self.scale
@@ -91,7 +100,7 @@ class Circulant(Information):
         eigenvalues = self.scale * self._eigenvalues
         centred = np.asarray(irfft(self.plan.scatter(sums) / eigenvalues, self.n))
         rounding = self.relative_error * float(np.linalg.norm(centred))
-        return Estimate(c / self.plan.k, centred, rounding)
+        return Estimate(c / self.plan.k, self._of_arms(centred), rounding)
 
     @property
     def _row(self) -> Vector:
@@ -107,4 +116,11 @@ class Circulant(Information):
                 f"this rule needs a matrix of {self.n:,} x {self.n:,} numbers; choose certified"
             )
         row = (self._row + np.roll(self._row[::-1], 1)) / 2  # symmetric to the bit
-        return np.ascontiguousarray(circulant(row))
+        place = np.argsort(self.plan.arms)
+        return np.ascontiguousarray(circulant(row)[np.ix_(place, place)])
+
+    def _of_arms(self, values: Vector) -> Vector:
+        """Return values by place as values by arm."""
+        found = np.full(self.plan.n, np.nan)
+        found[self.plan.arms] = values
+        return found

@@ -42,6 +42,9 @@ class Radius:
         """Return C_t (the same, whatever the number of the look)."""
         return self.scale * math.sqrt(max(0.0, self.slope * math.log(t) + self.offset))
 
+    at_look = at
+    """What a look reckons with."""
+
     typical = at
     """One number that shows how C_t grows."""
 

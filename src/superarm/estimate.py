@@ -136,7 +136,7 @@ class _Core:
 def information(plan: Plan, counts: NDArray[np.int64]) -> Information:
     """Return A = sum T_M chi_M chi_M' for these counts; on a cyclic plan, of whole shift-cycles."""
     if isinstance(plan, CyclicPlan):
-        return Circulant(plan, counts.reshape(-1, plan.n).min(axis=1).astype(np.float64))
+        return Circulant(plan, counts.reshape(-1, plan.places).min(axis=1).astype(np.float64))
     return Dense(gram(plan.members(slice(None)), counts, plan.n), plan.basis)
 
 

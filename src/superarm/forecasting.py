@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from superarm._checks import whole
-from superarm.algorithms import Static
+from superarm.algorithms import Algorithm, Static
+from superarm.algorithms.base import check_algorithm
 from superarm.errors import NoiseError, SettingError
 from superarm.noise import Total
 from superarm.phase import Outcome, Phase, Stop
@@ -114,7 +115,7 @@ class Forecast:
 
 def forecast(
     problem: Problem,
-    algorithm: Static,
+    algorithm: Algorithm,
     means: Means,
     *,
     rng: Rng = None,
@@ -142,8 +143,11 @@ def forecast(
     replications
         So many runs are simulated besides, in `workers` processes; `progress` is called after each.
     """
+    check_algorithm(algorithm)
     if not isinstance(algorithm, Static):
-        raise SettingError(f"algorithm must be one such as superarm.SAQM(), not {algorithm!r}")
+        raise SettingError(
+            f"{algorithm.name} has several phases, of which no forecast is known; simulate it"
+        )
     whole("replications", replications, SettingError, least=0)
     whole("workers", workers, SettingError, least=1)
     theta = stated_means(problem, means)

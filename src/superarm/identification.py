@@ -84,7 +84,10 @@ class Identification:
         return [f"{self._phase.number}-{position}" for position in sorted(self._open)]
 
     def ask(self, size: int = 1) -> list[Pull]:
-        """Return the next `size` measurements; fewer, or none, when no more are needed."""
+        """Return the next `size` measurements; fewer, or none, when no more are needed.
+
+        At the end of a phase there are none either until those in `open` have been told.
+        """
         size = whole("the number of pulls to ask for", size, SettingError, 1, MOST_AT_ONCE)
         phase = self._phase
         if phase is None:

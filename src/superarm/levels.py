@@ -24,16 +24,20 @@ answer is best.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
+from superarm.information import Information
 from superarm.problem import Problem
 
 Vector = NDArray[np.float64]
+Widths = Callable[[Information, int], Vector]
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,9 +74,18 @@ class Levels:
         """Return sigma b_d of all levels at look number `look`, after t pulls."""
         return self.sigma * np.sqrt(self.squares(t, look))
 
+    def at_look(self, t: float, look: int) -> Widths:
+        """Return the function from the information of a look to the radii of all levels."""
+        return partial(self.widths, t, look)
+
     def typical(self, t: float, look: int) -> float:
         """Return that of level 1, to show how all of them grow."""
         return float(self.at(t, look)[0])
+
+    def widths(self, t: float, look: int, info: Information, k: int) -> Vector:
+        """Return the radii of all levels at a look."""
+        norms = np.sqrt(info.differences(k).squares(len(self.logs)))
+        return np.asarray(self.at(t, look) * norms)
 
     def squares(self, t: float, look: int) -> Vector:
         """Return b_d^2."""
@@ -81,6 +94,52 @@ class Levels:
         if self.looks is not None:
             return 2 * (self.logs + math.log(self.looks))
         return 2 * (self.logs + math.log(math.pi**2 / 6 * max(1, look) ** 2))
+
+
+@dataclass(frozen=True, eq=False)
+class Calibrated:
+    """sigma b_d sqrt(2d / (lambda t)) at calibrated looks; the levels radius at later ones.
+
+    Parameters
+    ----------
+    sigma
+        Scale of a total.
+    b
+        b_d for each level, from a calibration for looks at `times`.
+    information
+        lambda: information a pull.
+    times
+        Numbers of pulls at the calibrated looks.
+    tail
+        For looks beyond them, with a share of delta of its own.
+    """
+
+    sigma: float
+    b: Vector
+    information: float
+    times: frozenset[int]
+    tail: Levels
+
+    name = "calibrated, at all whole cycles"
+
+    def at(self, t: float, look: int = 0) -> Any:
+        """Return sigma b_d of all levels."""
+        return self.sigma * self.b if t in self.times else self.tail.at(t, look)
+
+    def at_look(self, t: float, look: int) -> Widths:
+        """Return the function from the information of a look to the radii of all levels."""
+        return partial(self.widths, t, look)
+
+    def typical(self, t: float, look: int) -> float:
+        """Return that of level 1."""
+        return float(self.sigma * self.b[0])
+
+    def widths(self, t: float, look: int, info: Information, k: int) -> Vector:
+        """Return the radii of all levels at a look."""
+        if t not in self.times:
+            return self.tail.widths(t, look, info, k)
+        d = np.arange(1, len(self.b) + 1)
+        return np.asarray(self.sigma * self.b * np.sqrt(2 * d / (self.information * t)))
 
 
 def mixed(logs: Vector, ratio: float) -> Vector:
@@ -110,10 +169,15 @@ def expected_pulls(problem: Problem, sigma: float | None = None, delta: float | 
     sigma = problem.noise.sigma(k) if sigma is None else sigma
     logs = level_logs(n, k, problem.delta if delta is None else delta, pairs=False)
     d = np.arange(1, len(logs) + 1)
-    information = k * (n - k) / (n * (n - 1))
+    information = information_of(n, k)
     reach = 2 * sigma / problem.epsilon
     certain = float(np.max(logs * d)) * (reach * reach) / information  # a power could raise
     return int(min(1e18, max(n, certain / 6)))
+
+
+def information_of(n: int, k: int) -> float:
+    """Return lambda, the information a pull of k of n arms on a flat design."""
+    return k * (n - k) / (n * (n - 1))
 
 
 def _log_choose(n: int, d: Vector) -> Vector:

@@ -289,6 +289,81 @@ def survival(
     axes.legend()
 
 
+def residuals_over_order(axes: Any, rows: Sequence[Row], *, title: str = "") -> None:
+    """Draw the residuals in the order of measuring, and their cusum: a line that wanders off.
+
+    `rows` are those of `Diagnostics`: ``position``, ``residual``, ``cusum``, ``outlier``.
+    """
+    at, cusum = [row["position"] for row in rows], [row["cusum"] for row in rows]
+    _points(axes, rows, "position", "residual")
+    axes.plot(at, cusum, color=COLORS["saqm"], linewidth=1.8, label="cusum")
+    axes.axhline(0.0, color=INK, linewidth=0.8, linestyle=":")
+    dress(axes, x="pull", y="standard deviations", title=title)
+    axes.legend()
+
+
+def observed_against_fitted(axes: Any, rows: Sequence[Row], *, title: str = "") -> None:
+    """Draw each total against the sum of its members' estimates; on the line they are equal.
+
+    `rows` are those of `Diagnostics`: ``fitted``, ``total``, ``outlier``.
+    """
+    _points(axes, rows, "fitted", "total")
+    ends = [f([float(row["fitted"]) for row in rows]) for f in (min, max)]
+    axes.plot(ends, ends, color=INK, linewidth=0.8, linestyle=":")
+    dress(axes, x="sum of the members' estimates", y="measured total", title=title)
+    axes.legend()
+
+
+def residual_quantiles(axes: Any, rows: Sequence[Row], *, title: str = "") -> None:
+    """Draw the residuals in order of size against normal quantiles; outliers are marked.
+
+    `rows` are those of `Diagnostics`: ``residual``, ``outlier``.
+    """
+    from statistics import NormalDist
+
+    ordered = sorted(rows, key=lambda row: float(row["residual"]))
+    normal = NormalDist()
+    quantiles = [normal.inv_cdf((i + 0.5) / len(ordered)) for i in range(len(ordered))]
+    placed = [{**row, "quantile": q} for row, q in zip(ordered, quantiles, strict=True)]
+    _points(axes, placed, "quantile", "residual")
+    axes.axline((0.0, 0.0), slope=1.0, color=INK, linewidth=0.8, linestyle=":")
+    dress(axes, x="normal quantile", y="residual, in standard deviations", title=title)
+    axes.legend()
+
+
+def offsets(axes: Any, rows: Sequence[Row], *, title: str = "") -> None:
+    """Draw how much higher the totals of each label are than the average, with intervals.
+
+    `rows` have ``label``, ``offset``, ``low`` and ``high``, as ``Offset.to_dict()`` gives them;
+    labels without an offset are left out.
+    """
+    known = [row for row in rows if row["offset"] is not None]
+    color = COLORS["icb"]
+    for place, row in enumerate(known):
+        axes.plot([row["low"], row["high"]], [place, place], color=color, linewidth=1.6)
+    at = [row["offset"] for row in known]
+    axes.plot(at, range(len(at)), color=color, marker="o", linestyle="", label="offset")
+    axes.axvline(0.0, color=INK, linewidth=0.8, linestyle=":")
+    dress(axes, x="offset of totals against the average pull", y="", title=title)
+    axes.set_yticks(range(len(known)), [str(row["label"]) for row in known])
+
+
+def _points(axes: Any, rows: Sequence[Row], x: str, y: str) -> None:
+    """Draw a point for each pull, and outliers in another colour and shape."""
+    for label, marked in (("pulls", False), ("outliers", True)):
+        mine = [row for row in rows if bool(row["outlier"]) == marked]
+        if mine:
+            axes.plot(
+                [row[x] for row in mine],
+                [row[y] for row in mine],
+                color=COLORS["certified" if marked else "icb"],
+                marker="D" if marked else ".",
+                markersize=7 if marked else 4,
+                linestyle="",
+                label=label,
+            )
+
+
 def _still(
     start: float, stopped: list[float], ended: list[float]
 ) -> tuple[list[float], list[float]]:

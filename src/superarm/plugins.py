@@ -32,6 +32,8 @@ OURS: dict[str, dict[str, str]] = {
         "sa-foa": "superarm.algorithms:SAFOA",
         "icb": "superarm.algorithms:ICB",
         "exhaustive": "superarm.algorithms:Exhaustive",
+        "csar": "superarm.algorithms:CSAR",
+        "focused": "superarm.algorithms:Focused",
     },
     "designs": {
         "cyclic": "superarm.design:Cyclic",

@@ -92,9 +92,11 @@ class Cycles(Schedule):
     """
 
     ratio: float = 1.005
+    first: int = 1
 
     def __post_init__(self) -> None:
         Geometric(self.ratio)  # the same numbers are possible
+        whole("the first look (pulls)", self.first, SettingError, 1, LAST)
 
     def times(self, plan: Plan) -> Iterator[int]:
         if plan.cycle is None:
@@ -102,7 +104,7 @@ class Cycles(Schedule):
                 "looks after whole cycles need a plan that has cycles (equal proportions); "
                 "choose another schedule, such as geometric:1.02"
             )
-        cycles = 1
+        cycles = max(1, self.first // plan.cycle)
         while cycles * plan.cycle <= LAST:
             yield cycles * plan.cycle
             cycles = max(cycles + 1, math.ceil(cycles * self.ratio))

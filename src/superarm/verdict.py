@@ -84,6 +84,9 @@ class Verdict:
         With a fixed budget: the greatest 1 - delta with which the answer is within `epsilon` of the
         best. It is seen only afterwards, as a p-value is: whatever x, it exceeds 1 - x while the
         answer is not that good with probability <= x. None where it is not worked out.
+    warnings
+        What the totals show against the assumptions of a certificate, where they were checked (see
+        `diagnose`). A warning changes nothing else here.
     """
 
     algorithm: str
@@ -101,6 +104,7 @@ class Verdict:
     design: Mapping[str, Any] = field(default_factory=dict)
     estimates: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
     confidence: float | None = None
+    warnings: tuple[str, ...] = ()
 
     def ended(self, reason: str) -> Verdict:
         """Return this verdict as the last one, uncertified, with the reason."""
@@ -114,6 +118,9 @@ class Verdict:
         return self.certificate is not None
 
     def __str__(self) -> str:
+        return " ".join([self._said(), *(f"Warning: {text}" for text in self.warnings)])
+
+    def _said(self) -> str:
         if not self.answer:
             return f"{'No answer' if self.done else 'No answer yet'}: {self.reason}."
         who = f"{_listed(self.answer)} after {self.pulls:,} pulls (look {self.look:,})"
@@ -152,6 +159,7 @@ class Verdict:
             "forecast": self.forecast,
             "confidence": self.confidence,
             "design": dict(self.design),
+            "warnings": list(self.warnings),
         }
 
     def to_json(self) -> str:
@@ -173,6 +181,7 @@ class Verdict:
             "radius": f"{self.radius:.4g}",
             "pulls still expected": "unknown" if self.forecast is None else f"{self.forecast:,}",
         }
+        rows |= {f"warning {i + 1}": text for i, text in enumerate(self.warnings)}
         cells = "".join(
             f'<tr><th scope="row">{name}</th><td>{html.escape(text)}</td></tr>'
             for name, text in rows.items()

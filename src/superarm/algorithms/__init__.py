@@ -2,14 +2,16 @@
 
 from superarm.algorithms.base import Algorithm, Static
 from superarm.algorithms.certified import Certified
+from superarm.algorithms.csar import CSAR
 from superarm.algorithms.exhaustive import Exhaustive
+from superarm.algorithms.focused import Focused
 from superarm.algorithms.icb import ICB
 from superarm.algorithms.sa_foa import SAFOA
 from superarm.algorithms.saqm import SAQM
 from superarm.problem import Problem
 
-ALGORITHMS: dict[str, type[Static]] = {
-    rule.name: rule for rule in (Certified, SAQM, SAFOA, ICB, Exhaustive)
+ALGORITHMS: dict[str, type[Algorithm]] = {
+    rule.name: rule for rule in (Certified, Focused, SAQM, SAFOA, ICB, Exhaustive, CSAR)
 }
 
 
@@ -20,12 +22,14 @@ def default_algorithm(problem: Problem) -> Static:
 
 __all__ = [
     "ALGORITHMS",
+    "CSAR",
     "ICB",
     "SAFOA",
     "SAQM",
     "Algorithm",
     "Certified",
     "Exhaustive",
+    "Focused",
     "Static",
     "default_algorithm",
 ]

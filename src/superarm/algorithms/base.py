@@ -40,6 +40,20 @@ class Algorithm(ABC):
     """
 
     name: ClassVar[str]
+    PRESETS: ClassVar[dict[str, dict[str, Any]]] = {"corrected": {}}
+
+    @classmethod
+    def preset(cls, name: str, /, **settings: Any) -> Self:
+        """Return the algorithm as in ``text | experiments | corrected``, with changed settings."""
+        given: Any = name
+        if not isinstance(given, str) or given not in cls.PRESETS:
+            raise SettingError(
+                f"preset {shown(name)} is not one of those of {cls.name}: {', '.join(cls.PRESETS)}"
+            )
+        known = tuple(part.name for part in fields(cls))  # type: ignore[arg-type]
+        for setting in settings:
+            check_choice("a setting", setting, known)
+        return cls(**{**cls.PRESETS[name], **settings})
 
     def settings(self) -> dict[str, Any]:
         """Return every setting as plain data."""
@@ -48,6 +62,9 @@ class Algorithm(ABC):
             name: value if isinstance(value, str | int | float) else str(value)
             for name, value in values.items()
         }
+
+    def check(self, problem: Problem) -> None:  # noqa: B027 - most rules serve all problems
+        """Raise where this rule cannot serve the problem."""
 
     @abstractmethod
     def first(self, problem: Problem, seed: int) -> Phase | Stop:
@@ -140,20 +157,6 @@ class Static(Algorithm):
     schedule: Schedule = GEOMETRIC
     sigma: Sigma = "noise"
 
-    PRESETS: ClassVar[dict[str, dict[str, Any]]]
-
-    @classmethod
-    def preset(cls, name: str, /, **settings: Any) -> Self:
-        """Return the algorithm as in ``text | experiments | corrected``, with changed settings."""
-        given: Any = name
-        if not isinstance(given, str) or given not in cls.PRESETS:
-            raise SettingError(
-                f"preset {shown(name)} is not one of those of {cls.name}: {', '.join(cls.PRESETS)}"
-            )
-        for setting in settings:
-            check_choice("a setting", setting, tuple(part.name for part in fields(cls)))
-        return cls(**{**cls.PRESETS[name], **settings})
-
     def __post_init__(self) -> None:
         check_choice("sigma", self.sigma, ("noise", "paper"))
         if not isinstance(self.design, Design):
@@ -180,6 +183,10 @@ class Static(Algorithm):
     @abstractmethod
     def constant(self, problem: Problem, delta: float) -> Radius:
         """Return C_t."""
+
+    def radius_of(self, problem: Problem, phase: Phase) -> Any:
+        """Return C_t for a phase, where it depends on more than its share of delta."""
+        return self.constant(problem, phase.delta)
 
     @abstractmethod
     def sides(
@@ -217,12 +224,9 @@ class Static(Algorithm):
         noise = problem.noise
         return noise.sigma(problem.k) if self.sigma == "noise" else noise.paper_sigma(problem.k)
 
-    def check(self, problem: Problem) -> None:
-        """Raise where this rule cannot serve the problem."""
-
     def first(self, problem: Problem, seed: int) -> Phase | Stop:
         if problem.only is not None:
-            return Stop(_only_one(self.name, problem))
+            return Stop(only_one(self.name, problem))
         self.check(problem)
         plan = self.layout(problem, np.random.default_rng([seed, 1]))
         phase = Phase(1, plan, Looks(self.schedule, plan), problem.delta, seed)
@@ -240,10 +244,10 @@ class Static(Algorithm):
             reason = "the groups measured so far do not tell the arms apart safely"
             return Go(no_answer(self.name, problem, phase, t, look, reason))
         estimate = least_squares(phase.plan, tally, info)
-        C = self.constant(problem, phase.delta)
+        C = self.radius_of(problem, phase)
         try:
             signed = problem.sign * estimate.centred
-            sides = self.sides(problem, phase, look, signed, info, C.at(t, look))
+            sides = self.sides(problem, phase, look, signed, info, C.at_look(t, look))
         except NegativeCycleError:
             reason = "the estimates do not yet exclude costs below 0 round a cycle"
             return Go(no_answer(self.name, problem, phase, t, look, reason))
@@ -357,8 +361,8 @@ def _pulls_to_go(sides: Sides, C: Radius, t: int, look: int) -> int | None:
     return max(1, math.ceil(total) - t)
 
 
-def _only_one(name: str, problem: Problem) -> Verdict:
-    """There is one group, as for k = n, and nothing to measure."""
+def only_one(name: str, problem: Problem) -> Verdict:
+    """Return the verdict where there is one group, as for k = n, and nothing to measure."""
     assert problem.only is not None
     certificate = Certificate(
         epsilon=problem.epsilon,

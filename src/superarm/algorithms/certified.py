@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
 from superarm._checks import whole
-from superarm.algorithms.base import Sides, Static, Vector, check_topk
+from superarm.algorithms.base import Sides, Static, Vector, check_choice, check_topk
+from superarm.algorithms.radii import check_normal, phase_radius
 from superarm.decision import TopK
 from superarm.design import Cyclic, Design
+from superarm.design.cyclic import blocks_that_pay
 from superarm.errors import SettingError
 from superarm.information import Information
-from superarm.levels import Levels, expected_pulls, level_logs
+from superarm.levels import Calibrated, Levels, Widths, expected_pulls, level_logs
 from superarm.phase import Phase
 from superarm.plan import Plan
 from superarm.problem import Problem
 from superarm.schedule import LAST, Cycles, Planned, Schedule
 
+_APART = 1.08  # calibrated looks: nearer ones are hardly new, and take time to simulate
 _LEAST_WIDTH = 1e-300  # in place of 0, to divide by
 
 
@@ -36,6 +39,9 @@ class Certified(Static):
 
     Parameters
     ----------
+    radius
+        "levels": for any noise, by a union bound over all sets; or "calibrated": for normal noise,
+        by simulation, which needs fewer pulls. Arms are then put to places at random.
     budget
         Look only once, after so many pulls: the answer is then the best found, its certificate
         says which epsilon is reached at 1 - delta, and `Verdict.confidence` how sure the epsilon
@@ -47,6 +53,7 @@ class Certified(Static):
 
     design: Design = field(default_factory=Cyclic)
     schedule: Schedule = field(default_factory=Cycles)
+    radius: Literal["levels", "calibrated"] = "levels"
     budget: int | None = None
     aim: int | None = None
 
@@ -54,6 +61,9 @@ class Certified(Static):
     PRESETS: ClassVar[dict[str, dict[str, Any]]] = {"corrected": {}}
 
     def check_settings(self) -> None:
+        check_choice("radius", self.radius, ("levels", "calibrated"))
+        if self.radius == "calibrated":
+            self._check_calibrated()
         if self.aim is not None:
             whole("aim (pulls)", self.aim, SettingError, 1, LAST)
         if self.budget is not None:
@@ -66,14 +76,28 @@ class Certified(Static):
                 "aim is for looks at whole cycles: leave it out with a budget or another schedule"
             )
 
+    def _check_calibrated(self) -> None:
+        if self.budget is not None:
+            raise SettingError("a budget needs the radius levels: leave out calibrated")
+        if not (isinstance(self.design, Cyclic) and isinstance(self.schedule, Cycles)):
+            raise SettingError("a calibrated radius needs a cyclic design and looks at cycles")
+        if self.schedule == Cycles():
+            object.__setattr__(self, "schedule", Cycles(_APART))
+
     def at_once(self, design: Design, pulls: int) -> Self:
         return replace(self, design=design, schedule=Cycles(), budget=pulls, aim=None)
 
     def check(self, problem: Problem) -> None:
         check_topk(problem, self.name)
+        if self.radius == "calibrated":
+            check_normal(problem)
 
     def layout(self, problem: Problem, rng: np.random.Generator) -> Plan:
         design = self.design
+        if self.radius == "calibrated" and isinstance(design, Cyclic):
+            if design == Cyclic():  # shorter cycles: a spectrum that is not flat costs little here
+                design = Cyclic(max(1, round(blocks_that_pay(problem) / 2)))
+            return replace(design, relabel=True).plan(problem, rng)
         if self.budget is not None and design == Cyclic():
             if self.budget < problem.n:
                 raise SettingError(
@@ -91,6 +115,13 @@ class Certified(Static):
         aim = self.aim or expected_pulls(problem, sigma, delta)
         return Levels(sigma, logs, rho=aim / (2 * float(logs.mean()) + 1))
 
+    def radius_of(self, problem: Problem, phase: Phase) -> Levels | Calibrated:
+        if self.radius == "levels":
+            return self.constant(problem, phase.delta)
+        sigma, pairs = self.scale(problem), problem.epsilon == 0
+        aim = self.aim or expected_pulls(problem, sigma, phase.delta)
+        return phase_radius("calibrated", phase, problem.n, problem.k, sigma, pairs, aim)
+
     def sides(
         self,
         problem: Problem,
@@ -98,16 +129,17 @@ class Certified(Static):
         look: int,
         theta: Vector,
         info: Information,
-        C: Vector,
+        C: Widths,
     ) -> Sides:
         assert isinstance(problem.decision, TopK)
         best = problem.decision.best(theta)
-        gains = problem.decision.swap_gains(theta, best, len(C))
-        norms = np.sqrt(info.differences(problem.k).squares(len(C)))
-        worst = int(np.argmax(gains + C * norms))
-        found = Sides(best, -float(gains[worst]), problem.epsilon, float(C[worst] * norms[worst]))
+        widths = C(info, problem.k)
+        gains = problem.decision.swap_gains(theta, best, len(widths))
+        worst = int(np.argmax(gains + widths))
+        found = Sides(best, -float(gains[worst]), problem.epsilon, float(widths[worst]))
         if self.budget is None:
             return found
+        norms = np.sqrt(info.differences(problem.k).squares(len(widths)))
         rounding = info.relative_error * float(np.linalg.norm(theta))
         sure = self._confidence(problem, phase.delta, gains, norms, rounding)
         return replace(found, final=True, confidence=sure)

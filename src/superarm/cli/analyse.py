@@ -18,6 +18,9 @@ from superarm.cli.question import (
 )
 from superarm.errors import DataError
 
+LABELS = ("site", "worker")
+"""Columns of a file of totals whose cells are labels: pulls are compared by them."""
+
 if TYPE_CHECKING:
     from superarm.analysis import Analysis
     from superarm.problem import Problem
@@ -61,6 +64,10 @@ def analyse(
     TOTALS.CSV has the columns pull,members,total as written by superarm design: every pull of the
     plan, in any order. The plan must have been fixed before the first pull, and no total left out
     or measured again because of what it was.
+
+    The totals are checked too: are they sums, is the noise as stated, are there slips of the pen,
+    trends, changes. With a column site or worker: do totals differ by it. What speaks against the
+    certificate is a warning.
     """
     from superarm._jit import announce_compilation
     from superarm.analysis import analyse as run
@@ -90,7 +97,8 @@ def analyse(
     announce_compilation()
     places = [f"{table.path}, line {line}" for line in table.lines]
     rule = None if algorithm is None else load("algorithms", algorithm)()
-    found = run(problem, members, totals, rule, places=places)
+    labels = {name: table.column(name) for name in LABELS if name in table.header}
+    found = run(problem, members, totals, rule, places=places, labels=labels)
     click.echo({"json": _json, "csv": _csv, "table": _table}[form](problem, found))
 
 
@@ -191,5 +199,16 @@ def _table(problem: Problem, found: Analysis) -> str:
         ("pulls", f"{verdict.pulls:,}"),
         ("bound", verdict.certificate.bound if verdict.certificate else ""),
         ("cell for a spreadsheet", as_cell(verdict.answer)),
+        ("checks of the totals", _checks(found)),
+        *(("warning", text) for text in verdict.warnings),
     ]
     return as_table(("what", "result"), [row for row in rows if row[1]])
+
+
+def _checks(found: Analysis) -> str:
+    """Return how many checks there were, and which could not be made."""
+    if found.diagnostics is None:
+        return ""
+    made = [finding for finding in found.diagnostics.findings if finding.p_value is not None]
+    warnings = len(found.verdict.warnings)
+    return f"{len(made)} made, {warnings or 'no'} warning{'' if warnings == 1 else 's'}"

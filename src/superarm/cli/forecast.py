@@ -17,7 +17,7 @@ from superarm.errors import ProblemError, SettingError
 from superarm.plugins import names as known
 
 if TYPE_CHECKING:
-    from superarm.algorithms import Static
+    from superarm.algorithms import Algorithm
     from superarm.decision import Decision
     from superarm.forecasting import Forecast
     from superarm.noise import Noise
@@ -41,7 +41,7 @@ MOST_ARMS = 100_000
     "names",
     type=Known("algorithms"),
     multiple=True,
-    help="A rule, and again for more of them; all that serve if not given.",
+    help="A rule, and again for more of them; all of one phase that serve if not given.",
 )
 @click.option(
     "--preset",
@@ -93,7 +93,7 @@ def forecast(
     if replications < 0:
         raise SettingError(f"replications must be a whole number >= 0, not {replications}")
     settings = {"design": design, "support": support}
-    rules = [build_algorithm(name, preset, settings) for name in names or known("algorithms")]
+    rules = [build_algorithm(name, preset, settings) for name in names or _one_phase()]
     rules = list(dict.fromkeys(rules)) if names else [r for r in rules if _serves(r, problem)]
     announce_compilation()
     with click.progressbar(
@@ -172,7 +172,15 @@ def _room(noise: Noise, k: int) -> tuple[float, float]:
     return 0.0, math.inf
 
 
-def _serves(rule: Static, problem: Problem) -> bool:
+def _one_phase() -> list[str]:
+    """Names of the rules that forecasts are about."""
+    from superarm.algorithms import Static
+    from superarm.plugins import load
+
+    return [name for name in known("algorithms") if issubclass(load("algorithms", name), Static)]
+
+
+def _serves(rule: Algorithm, problem: Problem) -> bool:
     """Whether a rule that was not named is worth asking; if not, say so."""
     try:
         rule.check(problem)

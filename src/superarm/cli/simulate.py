@@ -14,7 +14,7 @@ from superarm.cli.question import Known, format_option, groups, groups_options, 
 from superarm.errors import SettingError
 
 if TYPE_CHECKING:
-    from superarm.algorithms import Static
+    from superarm.algorithms import Algorithm
     from superarm.design import Design
     from superarm.simulation import Replications
     from superarm.theory import LowerBound
@@ -56,10 +56,13 @@ DESIGN = "Where to measure.  [default: cyclic for certified, uniform for others]
 @click.option("--alpha", help="saqm: certified, spectral, theorem or a number (a guess).")
 @click.option("--oracle", help="saqm: peeling, fpk, swap, multistart, exact or brute-force.")
 @click.option("--bound", help="saqm: spectral, shift or sdp; for alpha certified.")
-@click.option("--radius", help="icb: independent or ellipsoid.")
+@click.option(
+    "--radius", help="certified, focused: levels or calibrated; icb: independent or ellipsoid."
+)
 @click.option("--threshold", type=float, help="sa-foa: share of epsilon at which it stops.")
 @click.option("--draws", type=int, help="sa-foa: l; l*n super-arms are drawn at a look.")
 @click.option("--certified", is_flag=True, default=None, help="sa-foa: bound every rival.")
+@click.option("--accuracy", type=float, help="csar: radius of an arm in the first phase.")
 @click.option("--max-pulls", type=int, help="End a run that has not stopped by then.")
 @click.option("--replications", default=1, show_default=True, help="Number of runs.")
 @click.option("--rng", default=0, show_default=True, help="Seed: the same seed, the same results.")
@@ -124,7 +127,7 @@ def simulate(
     click.echo({"json": _json, "csv": _csv, "table": _table}[form](result, bound))
 
 
-def build_algorithm(name: str, preset: str, settings: dict[str, Any]) -> Static:
+def build_algorithm(name: str, preset: str, settings: dict[str, Any]) -> Algorithm:
     """Return an algorithm from a preset and the settings given as text (None: not given)."""
     from superarm.plugins import load
     from superarm.schedule import parse_schedule

@@ -16,6 +16,7 @@ from superarm.design.blocks import flatness, search_blocks
 from superarm.design.difference_sets import difference_family
 from superarm.errors import ProblemError, SettingError, SupportError
 from superarm.levels import expected_pulls
+from superarm.plan import Index
 from superarm.problem import Problem
 
 MOST_BLOCKS = 64
@@ -44,10 +45,14 @@ class Cyclic(Design):
     pulls
         How many pulls there will be, where that is fixed: then as many blocks are laid out as whole
         ones fit in.
+    relabel
+        Put the arms to places at random. The blocks are then the same whatever the seed, so that
+        what was simulated for them can be kept.
     """
 
     blocks: Literal["auto"] | int = "auto"
     pulls: int | None = None
+    relabel: bool = False
 
     def __post_init__(self) -> None:
         if self.blocks != "auto":
@@ -65,10 +70,15 @@ class Cyclic(Design):
         n, k = problem.n, problem.k
         if k == n:
             raise ProblemError("there is only one group of all arms: nothing need be measured")
+        arms = None
+        if self.relabel:
+            arms, rng = rng.permutation(n), np.random.default_rng([n, k])
         if self.blocks == "auto":
             known = difference_family(n, k)
             if known is not None:
-                return CyclicPlan(known, n, source="difference set", details={"flatness": 1.0})
+                return CyclicPlan(
+                    known, n, arms=arms, source="difference set", details={"flatness": 1.0}
+                )
         number = self._number(problem) if self.blocks == "auto" else self.blocks
         if number * n > MOST_SHIFTS:
             raise SettingError(
@@ -87,7 +97,7 @@ class Cyclic(Design):
                 f"do not tell {n:,} arms apart: it takes more blocks, and for each {n:,} pulls"
             )
         details: dict[str, Any] = {"flatness": round(flat, 4)}
-        return CyclicPlan(blocks, n, source="swap search", details=details)
+        return CyclicPlan(blocks, n, arms=arms, source="swap search", details=details)
 
     def _number(self, problem: Problem) -> int:
         if self.pulls is None:
@@ -111,3 +121,20 @@ def most_blocks(problem: Problem) -> int:
     if problem.decision.log_size < math.log(most * problem.n):
         most = -(-problem.decision.size // problem.n)
     return most
+
+
+def cyclic_blocks(n: int, k: int, pulls: float) -> tuple[Index, str, float]:
+    """Return blocks for so many pulls (always the same), their source, and their flatness."""
+    known = difference_family(n, k)
+    if known is not None:
+        return known, "difference set", 1.0
+    most = min(
+        MOST_BLOCKS, MOST_SHIFTS // n, max(1, math.comb(n, k) // n if n < 60 else MOST_BLOCKS)
+    )
+    number = max(1, min(round(math.sqrt(2 * pulls / n)), most))
+    rng = np.random.default_rng([n, k])
+    blocks = search_blocks(n, k, number, rng)
+    while flatness(n, blocks) < TOLD and number < _ENOUGH:
+        number += 1
+        blocks = search_blocks(n, k, number, rng)
+    return blocks, "swap search", round(flatness(n, blocks), 4)

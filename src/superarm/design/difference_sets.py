@@ -59,7 +59,7 @@ def _singer(n: int, k: int) -> Blocks | None:
     """
     for p, e, degree in _fields(n, k):
         period = p**degree - 1
-        sequence = _maximal_sequence(p, degree, period)
+        sequence = maximal_sequence(p, degree, period)
         if sequence is None:
             return None
         vanishing = np.all([np.roll(sequence, -j * n)[:n] == 0 for j in range(e)], axis=0)
@@ -75,13 +75,13 @@ def _fields(n: int, k: int) -> Iterator[tuple[int, int, int]]:
         while (q ** (m + 1) - 1) // (q - 1) < n:
             q += 1
         found = (q ** (m + 1) - 1) // (q - 1) == n and (q**m - 1) // (q - 1) == k
-        power = _prime_power(q)
+        power = prime_power(q)
         if found and power is not None and q ** (m + 1) <= _LARGEST_FIELD:
             yield power[0], power[1], power[1] * (m + 1)
         m += 1
 
 
-def _maximal_sequence(p: int, degree: int, period: int) -> NDArray[np.int64] | None:
+def maximal_sequence(p: int, degree: int, period: int) -> NDArray[np.int64] | None:
     """Return one period of a recurrence mod p whose period is the longest that can be."""
     factors = _prime_factors(period)
     for code in range(1, p**degree):
@@ -115,7 +115,8 @@ def _is_prime(number: int) -> bool:
     return number > 1 and _prime_factors(number) == [number]
 
 
-def _prime_power(number: int) -> tuple[int, int] | None:
+def prime_power(number: int) -> tuple[int, int] | None:
+    """Return the prime and the exponent of which a number is the power, None where it is none."""
     factors = _prime_factors(number)
     if len(factors) != 1:
         return None

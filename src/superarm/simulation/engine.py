@@ -34,7 +34,10 @@ Watcher = Callable[[Verdict], None]
 
 @dataclass(frozen=True)
 class Run:
-    """One simulated run: its verdict, how far the answer is from the best total, the time taken."""
+    """One simulated run: its verdict, how far the answer is from the best total, the time taken.
+
+    `pulls` are those of all phases; `tally` is that of the last one.
+    """
 
     verdict: Verdict
     pulls: int
@@ -125,7 +128,7 @@ class _Driver:
 
     def run_phase(self, phase: Phase, max_pulls: int) -> Next | Stop:
         tally = self.tally = Tally(phase.plan.size)
-        source = _Source(self.environment, phase, self.rng)
+        source = _Source(self.environment.after(self.pulls), phase, self.rng)
         budget = max_pulls - self.pulls
         look, before = 1, 0
         while (t := phase.looks.time(look)) is not None and t <= budget:

@@ -37,6 +37,10 @@ class Environment(ABC):
     def check(self, problem: Problem) -> None:  # noqa: B027 - most sources have nothing to check
         """Raise TotalError for totals that the problem's noise model excludes."""
 
+    def after(self, pulls: int) -> Environment:
+        """Return the source for a phase that begins after so many pulls of the phases before."""
+        return self
+
     @abstractmethod
     def pulls(self, plan: Plan, start: int, stop: int, rng: np.random.Generator) -> Vector:
         """Return the totals of positions start .. stop - 1, one by one."""
@@ -175,7 +179,10 @@ class LinearEnvironment(Environment):
 
 
 class Recorded(Environment):
-    """Totals that are there already: the one of each position of the plan, in order."""
+    """Totals that are there already: the one of each position of the plan, in order.
+
+    Those of a further phase come after the ones that the phases before have used.
+    """
 
     def __init__(self, totals: Sequence[float] | Vector, means: Sequence[float] | Vector) -> None:
         self.totals = _numbers("totals", totals, TotalError)
@@ -185,6 +192,9 @@ class Recorded(Environment):
     def check(self, problem: Problem) -> None:
         for total in self.totals.tolist():
             problem.noise.check_total(total, problem.k, problem.decision.least_size)
+
+    def after(self, pulls: int) -> Recorded:
+        return Recorded(self.totals[pulls:], self.means)
 
     def pulls(self, plan: Plan, start: int, stop: int, rng: np.random.Generator) -> Vector:
         return self.totals[start:stop]

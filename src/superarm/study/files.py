@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from superarm._checks import whole
-from superarm.algorithms import Static
+from superarm.algorithms import Algorithm
 from superarm.errors import DataError, SettingError
 from superarm.plugins import load
 from superarm.schedule import parse_schedule
@@ -123,7 +123,7 @@ def _instances(place: str, table: Mapping[str, Any], folder: Path) -> Iterator[I
 
 def _algorithms(
     place: str, table: Mapping[str, Any]
-) -> Iterator[tuple[Static, dict[str, Any], str]]:
+) -> Iterator[tuple[Algorithm, dict[str, Any], str]]:
     with naming(place):
         check_table(table, ALGORITHM, default=object)
         if "name" not in table:
@@ -137,14 +137,14 @@ def _algorithms(
         yield rule, labels, preset
 
 
-def _algorithm(point: Point, preset: str) -> Static:
+def _algorithm(point: Point, preset: str) -> Algorithm:
     name = point.values["name"]
-    kind: type[Static] = load("algorithms", name)
+    kind: type[Algorithm] = load("algorithms", name)
     of_design = {key: point.values[key] for key in ("support", "blocks") if key in point.values}
     apart = ("name", "preset", "labels", *of_design)
     settings = {key: value for key, value in point.values.items() if key not in apart}
     for key in settings:
-        if key not in kind.__dataclass_fields__:
+        if key not in kind.__dataclass_fields__:  # type: ignore[attr-defined]
             raise SettingError(f"{key!r} is not a setting of {name}")
     if "design" in settings or of_design:
         named = settings.get("design", "cyclic" if "blocks" in of_design else "uniform")
