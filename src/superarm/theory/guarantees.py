@@ -210,11 +210,13 @@ def levels_bound(problem: Problem, rule: Certified, plan: Plan, means: Means) ->
     loss = np.maximum(0.0, -problem.decision.swap_gains(theta, best))[:levels]
     phase = Phase(1, plan, Looks(rule.schedule, plan), problem.delta, 0)
 
+    radius = rule.radius_of(problem, phase)
+
     def stops(look: int, t: int) -> bool:
         info = phase.information(t)
         if info is None or rule.budget is not None:
             return info is not None
-        r = C.at(t, look) * np.sqrt(info.differences(problem.k).squares(levels)) * _ROUNDING
+        r = radius.widths(t, look, info, problem.k) * _ROUNDING
         ahead = (r < loss).all() and (2 * r <= loss + epsilon).all()
         return bool(ahead or (r <= epsilon).all())
 
