@@ -22,6 +22,7 @@ LOCK := $(BIN)/uv pip compile --quiet --no-config --universal --python-version 3
 MADE := $(VENV)/.made
 DEMO := $(VENV)/.demo
 DEV := $(VENV)/.dev
+BENCH := $(VENV)/.bench
 
 .PHONY: help demo test evidence bench docs lint lock clean
 
@@ -37,7 +38,7 @@ test: lint docs ## lint, types, docs and every test: what must pass before a com
 evidence: $(DEV) ## the long runs behind the statistical claims
 	@$(BIN)/python evidence/run.py
 
-bench: $(DEV) ## the benchmarks
+bench: $(BENCH) ## the benchmarks
 	@$(BIN)/python benchmarks/run.py
 
 docs: $(DEV) ## build the documentation into build/docs; a warning is an error
@@ -52,8 +53,9 @@ lint: $(DEV) ## ruff and mypy
 	@$(BIN)/mypy --no-error-summary
 
 lock: $(DEV) ## write requirements/*.txt anew from pyproject.toml (LOCKFLAGS=--upgrade: newest versions)
-	@$(LOCK) $(LOCKFLAGS) --extra dask --extra plot --extra study --group dev \
-		--output-file requirements/dev.txt pyproject.toml
+	@$(LOCK) $(LOCKFLAGS) --all-extras --group dev --output-file requirements/dev.txt pyproject.toml
+	@$(LOCK) $(LOCKFLAGS) --group bench --constraints requirements/dev.txt \
+		--output-file requirements/bench.txt pyproject.toml
 	@$(LOCK) $(LOCKFLAGS) --extra plot --group build --constraints requirements/dev.txt \
 		--output-file requirements/demo.txt pyproject.toml
 	@if grep -n '://' requirements/*.txt; then echo "make lock: an address got into a lock" >&2; exit 1; fi
@@ -86,3 +88,9 @@ $(DEV): requirements/dev.txt requirements/demo.txt pyproject.toml $(MADE)
 	@$(INSTALL_LOCKED) requirements/dev.txt
 	@$(INSTALL_SELF)
 	@touch $(DEMO) $@
+
+# Solvers that only the benchmarks compare with.
+$(BENCH): requirements/bench.txt $(DEV)
+	@echo "installing requirements/bench.txt into $(VENV) ..."
+	@$(INSTALL_LOCKED) requirements/bench.txt
+	@touch $@
