@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         Focused,
     )
     from superarm.analysis import Analysis, analyse
+    from superarm.campaign import Campaign, Store
     from superarm.decision import (
         CustomMatroid,
         Decision,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     )
     from superarm.diagnostics import Diagnostics, Finding, Offset, diagnose
     from superarm.errors import (
+        CampaignError,
         ConflictError,
         DataError,
         NegativeCycleError,
@@ -53,6 +55,7 @@ if TYPE_CHECKING:
         ProblemError,
         PullError,
         SettingError,
+        StoreError,
         SuperarmError,
         SupportError,
         TotalError,
@@ -85,6 +88,8 @@ __all__ = [
     "Algorithm",
     "Allocation",
     "Analysis",
+    "Campaign",
+    "CampaignError",
     "Cell",
     "Certificate",
     "Certified",
@@ -130,6 +135,8 @@ __all__ = [
     "SettingError",
     "Simulated",
     "SpanningTrees",
+    "Store",
+    "StoreError",
     "Study",
     "SuperarmError",
     "SupportError",
@@ -172,6 +179,7 @@ _HOMES = {
         "SAQM",
     ),
     "analysis": ("Analysis", "analyse"),
+    "campaign": ("Campaign", "Store"),
     "decision": (
         "CustomMatroid",
         "Decision",
@@ -198,6 +206,7 @@ _HOMES = {
     ),
     "diagnostics": ("Diagnostics", "Finding", "Offset", "diagnose"),
     "errors": (
+        "CampaignError",
         "ConflictError",
         "DataError",
         "NegativeCycleError",
@@ -205,6 +214,7 @@ _HOMES = {
         "ProblemError",
         "PullError",
         "SettingError",
+        "StoreError",
         "SuperarmError",
         "SupportError",
         "TotalError",

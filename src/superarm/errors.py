@@ -11,7 +11,9 @@
     ├── TotalError       a measured total that is no number, or out of the noise model's range
     ├── PullError        a pull id that was never asked
     ├── ConflictError    another total for a pull that has one already
-    └── DataError        a file that is missing, empty or malformed (with the line)
+    ├── DataError        a file that is missing, empty or malformed (with the line)
+    ├── CampaignError    a campaign that is not there, or whose state does not allow it
+    └── StoreError       a store that cannot be used: locked, damaged, full, newer, out of reach
 
 Each message says what was wrong, with which value, and what to do.
 """
@@ -57,3 +59,11 @@ class ConflictError(SuperarmError):
 
 class DataError(SuperarmError):
     """A file is missing, empty or malformed."""
+
+
+class CampaignError(SuperarmError):
+    """There is no such campaign, or its state does not allow what was asked of it."""
+
+
+class StoreError(SuperarmError):
+    """The store of campaigns cannot be used as it is."""

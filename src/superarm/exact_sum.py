@@ -91,6 +91,18 @@ class ExactSums:
         shift = self._base - exponent
         return exponent, (total << shift if shift > 0 else total >> -shift).tolist()
 
+    def to_arrays(self) -> tuple[int, Ints]:
+        """Return the window's lowest exponent and the limbs, a row a sum, carried."""
+        self._carry()
+        return self._base, self._limbs
+
+    @classmethod
+    def from_arrays(cls, base: int, limbs: Ints) -> ExactSums:
+        """Restore from `to_arrays`."""
+        sums = cls(0)
+        sums._base, sums._limbs = operator.index(base), np.array(limbs, dtype=np.int64)
+        return sums
+
     def add(self, indices: ArrayLike, values: ArrayLike, sign: int = 1) -> None:
         """Add ``sign * values[j]`` to sum ``indices[j]``, for every j.
 

@@ -68,7 +68,7 @@ class Identification:
         if isinstance(outcome, Stop):
             self._verdict = outcome.verdict
         else:
-            self._verdict = self._waiting(outcome)
+            self._verdict = waiting(self.algorithm, problem, outcome)
             self._enter(outcome)
 
     @property
@@ -187,7 +187,8 @@ class Identification:
                 self._phase = None
                 self._verdict = self._verdict.ended(LAST_LOOK_FAILED)
 
-    def _waiting(self, phase: Phase) -> Verdict:
-        first = phase.looks.time(1)
-        reason = f"the first look comes after {first:,} pulls"
-        return no_answer(self.algorithm.name, self.problem, phase, 0, 0, reason)
+
+def waiting(algorithm: Algorithm, problem: Problem, phase: Phase) -> Verdict:
+    """Return the verdict before the first look of all."""
+    reason = f"the first look comes after {phase.looks.time(1):,} pulls"
+    return no_answer(algorithm.name, problem, phase, 0, 0, reason)

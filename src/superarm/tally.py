@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+import zlib
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -73,6 +75,33 @@ class Tally:
         self._totals.add(every, np.asarray(totals, dtype=np.float64))
         self._squares.add(every, np.asarray(squares, dtype=np.float64))
         self.counts += np.asarray(counts, dtype=np.int64)
+
+    def to_bytes(self) -> bytes:
+        """Return everything, to be written down: a line that describes three arrays, and them."""
+        bases, arrays = [], [self.counts]
+        for sums in (self._totals, self._squares):
+            base, limbs = sums.to_arrays()
+            bases.append(base)
+            arrays.append(limbs)
+        head = {"tally": 1, "bases": bases, "shapes": [array.shape for array in arrays]}
+        parts = [json.dumps(head).encode(), *(a.astype("<i8").tobytes() for a in arrays)]
+        return zlib.compress(b"\n".join((parts[0], b"".join(parts[1:]))), 1)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Tally:
+        """Restore from `to_bytes`."""
+        head, _, body = zlib.decompress(data).partition(b"\n")
+        found = json.loads(head)
+        arrays, start = [], 0
+        for shape in found["shapes"]:
+            end = start + 8 * math.prod(shape)
+            arrays.append(np.frombuffer(body[start:end], dtype="<i8").reshape(shape))
+            start = end
+        tally = cls(0)
+        tally.counts = arrays[0].astype(np.int64)
+        tally._totals = ExactSums.from_arrays(found["bases"][0], arrays[1])
+        tally._squares = ExactSums.from_arrays(found["bases"][1], arrays[2])
+        return tally
 
     def copy(self) -> Tally:
         """Return an independent copy."""

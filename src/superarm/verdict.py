@@ -24,7 +24,8 @@ class Certificate:
 
     It holds when the noise is as stated (`noise`, with scale `sigma` of a total), looks were taken
     at the planned numbers of pulls only, and no result was left out or replaced for a reason that
-    depends on its total. `seed` repeats what the design left to chance.
+    depends on its total. `seed` repeats what the design left to chance; `conditions` are changes
+    of a campaign whose reasons it counts on.
     """
 
     epsilon: float
@@ -36,6 +37,7 @@ class Certificate:
     pulls: int
     bound: str
     design: Mapping[str, Any]
+    conditions: tuple[str, ...] = ()
 
     @property
     def confidence(self) -> str:
@@ -54,6 +56,7 @@ class Certificate:
             "pulls": self.pulls,
             "bound": self.bound,
             "design": dict(self.design),
+            "conditions": list(self.conditions),
         }
 
 

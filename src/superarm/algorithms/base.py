@@ -74,6 +74,10 @@ class Algorithm(ABC):
     def look(self, problem: Problem, phase: Phase, tally: Tally, look: int) -> Outcome:
         """Decide on the tally of exactly the plan's first t_look positions."""
 
+    def purpose(self, problem: Problem, phase: Phase) -> str:
+        """Say what the pulls of a phase are for, where that is not plain; for who measures them."""
+        return ""
+
     def skip(self, problem: Problem, phase: Phase, tally: Tally, look: int, totals: Vector) -> int:
         """Return how many looks from `look` on are certain to say Go (0: not known).
 

@@ -152,6 +152,10 @@ class CSAR(Algorithm):
             raise SettingError(f"accuracy {self.accuracy!r} takes more than {LAST:.0e} pulls")
         return phase
 
+    def purpose(self, problem: Problem, phase: Phase) -> str:
+        contested = len(phase.carry["state"].contested)
+        return f"phase {phase.number}: deciding between {contested:,} arms"
+
     def look(self, problem: Problem, phase: Phase, tally: Tally, look: int) -> Outcome:
         state, plan = phase.carry["state"], phase.plan
         assert isinstance(state, State)

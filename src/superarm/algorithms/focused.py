@@ -107,6 +107,10 @@ class Focused(Algorithm):
         aim = expected_pulls(problem, self.scale(problem), problem.delta / 2)
         return self._phase(problem, seed, 1, State(np.arange(problem.n), none, 0, aim))
 
+    def purpose(self, problem: Problem, phase: Phase) -> str:
+        contested = len(phase.carry["state"].contested)
+        return f"phase {phase.number}: deciding between {contested:,} arms"
+
     def look(self, problem: Problem, phase: Phase, tally: Tally, look: int) -> Outcome:
         state, plan = phase.carry["state"], phase.plan
         assert isinstance(state, State)

@@ -1,0 +1,131 @@
+"""Where a campaign stands, as its rows say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, func, select
+
+from superarm.campaign import schema
+from superarm.campaign.ids import Key
+from superarm.errors import CampaignError
+
+_c, _p = schema.campaign.c, schema.phase.c
+
+
+class Standing(NamedTuple):
+    """The current phase and how far it is."""
+
+    id: int
+    serial: int
+    changes: int
+    state: str
+    stage: int
+    number: int
+    parent: int | None
+    frontier: int
+    last: int | None
+    told: int
+    look: int
+    pulls: int
+    needed: int | None
+    missing: int
+
+    @property
+    def ended(self) -> bool:
+        """Whether there is no look to come."""
+        return self.needed is None
+
+    @property
+    def due(self) -> bool:
+        """Whether all is there for the next look."""
+        return self.needed is not None and self.missing == 0
+
+
+_STANDING = select(
+    _c.id,
+    _c.serial,
+    _c.changes,
+    _c.state,
+    _p.stage,
+    _p.number,
+    _p.parent,
+    _p.frontier,
+    _p.last,
+    _p.told,
+    _p.look,
+    _p.pulls,
+    _p.needed,
+    _p.missing,
+).join_from(schema.campaign, schema.phase, (_p.campaign == _c.id) & (_p.serial == _c.serial))
+
+
+def standing(connection: Connection, id: int, *, lock: bool = False) -> Standing:
+    """Return where a campaign stands; with `lock`, nobody else changes it in this transaction."""
+    if lock and connection.dialect.name == "postgresql":  # the row first: then the join is fresh
+        connection.execute(select(_c.id).where(_c.id == id).with_for_update())
+    row = connection.execute(_STANDING.where(_c.id == id)).first()
+    if row is None:
+        raise CampaignError("the campaign was deleted meanwhile")
+    return Standing._make(row)
+
+
+@dataclass(frozen=True)
+class Edits:
+    """The amends and voids of one phase that are in force."""
+
+    amended: dict[Key, float]
+    voided: frozenset[Key]
+
+
+NONE = Edits({}, frozenset())
+
+
+def edits(connection: Connection, id: int, serial: int | None = None) -> Edits:
+    """Return what was amended or voided and not undone, in one phase or in all."""
+    c = schema.change.c
+    rows = connection.execute(
+        select(c.number, c.kind, c.serial, c.position, c.attempt, c.total, c.target)
+        .where(c.campaign == id, c.kind.in_(("amend", "void", "undo")))
+        .order_by(c.number)
+    ).all()
+    undone = {row.target for row in rows if row.kind == "undo"}
+    amended: dict[Key, float] = {}
+    voided = set()
+    for row in rows:
+        if row.number in undone or row.kind == "undo" or serial not in (None, row.serial):
+            continue
+        key = Key(row.serial, row.position, row.attempt)
+        if row.kind == "amend":
+            amended[key] = row.total
+        else:
+            voided.add(key)
+    return Edits(amended, frozenset(voided))
+
+
+def count_results(
+    connection: Connection, id: int, serial: int, start: int, stop: int, voided: frozenset[Key]
+) -> int:
+    """Return how many of the positions start .. stop - 1 have a result that counts."""
+    r = schema.result.c
+    there: int = connection.execute(
+        select(func.count())
+        .select_from(schema.result)
+        .where(r.campaign == id, r.serial == serial, r.position >= start, r.position < stop)
+    ).scalar_one()
+    gone = sum(1 for key in voided if key.serial == serial and start <= key.position < stop)
+    return there - gone
+
+
+def find(connection: Connection, name: str) -> Any:
+    """Return the row of a campaign by its name."""
+    row = connection.execute(select(schema.campaign).where(_c.name == name)).first()
+    if row is None:
+        known = connection.execute(select(_c.name).order_by(_c.name).limit(6)).scalars().all()
+        there = ", ".join(known[:5]) + (" and more" if len(known) > 5 else "")
+        raise CampaignError(
+            f"there is no campaign {name!r} in this store"
+            + (f"; there are: {there}" if known else "; it holds none yet")
+        )
+    return row
