@@ -15,14 +15,14 @@ from sqlalchemy.exc import IntegrityError
 from superarm._checks import bounded_real, flag, real, shown, whole
 from superarm.algorithms import Algorithm, default_algorithm
 from superarm.algorithms.base import check_algorithm, check_problem
-from superarm.campaign import changes, schema
+from superarm.campaign import changes, hot, schema
 from superarm.campaign.asking import Handed, hand_out, members_at, replicates
 from superarm.campaign.course import Course, uncertified
 from superarm.campaign.ids import Key, parse, parse_all
 from superarm.campaign.looks import settle
 from superarm.campaign.records import Change, LookTaken, OpenPull, Pull, Result, Told, moment
 from superarm.campaign.results import open_pulls, results
-from superarm.campaign.standing import Standing, find, standing
+from superarm.campaign.standing import Standing, find, missing, standing
 from superarm.campaign.status import Status, arms_of, counts_of_open, pace_of, told_in_all
 from superarm.campaign.store import Store
 from superarm.campaign.telling import take_in
@@ -35,6 +35,7 @@ from superarm.seeds import Rng, seed_from
 from superarm.verdict import Verdict
 
 if TYPE_CHECKING:
+    from superarm.campaign.frames import Backend
     from superarm.campaign.verify import Verified
 
 MOST_AT_ONCE = 1_000_000
@@ -66,6 +67,7 @@ class Campaign:
         self.created: datetime = moment(row.created)
         self._id, self._course = int(row.id), course
         self._where: Standing | None = None
+        self._kept: tuple[tuple[int, int], Phase, Problem] | None = None
         self._waiting = ""
 
     @classmethod
@@ -222,44 +224,70 @@ class Campaign:
         lease = real("lease (seconds)", lease, SettingError)
         if not 0 < lease < math.inf:
             raise SettingError(f"lease must be a number of seconds > 0, not {lease!r}")
-        worker = short("worker", worker)
+        worker, away = short("worker", worker), _listed(without)
+        self._waiting, first = "", []
+        if self._where is not None and not self._where.ended and not away:
+            found = self._ask_quickly(self._where, size, worker, lease)
+            if len(found) == size:
+                return found
+            first = [] if worker else found  # a worker's own will be found again
+        return first + self._ask_with_care(size - len(first), worker, lease, away)
+
+    def _ask_quickly(self, where: Standing, size: int, worker: str, lease: float) -> list[Pull]:
+        phase, problem = self._here(where)
+        asker = hot.Asker(self._id, where.serial, where.changes, size, worker, lease)
+        keys, until = hot.ask(self.store, asker)
+        return self._pulls(problem, phase, keys, until, worker)
+
+    def _here(self, where: Standing) -> tuple[Phase, Problem]:
+        """Return the phase and the question of where we were last seen."""
+        mark = where.serial, where.changes
+        if self._kept is None or self._kept[0] != mark:
+            with self.store.read() as connection:
+                phase = self._course.phase(connection, where)
+                problem = self._course.problem(connection, self._id, where.stage)
+            self._kept = mark, phase, problem
+        return self._kept[1:]
+
+    def _ask_with_care(
+        self, size: int, worker: str, lease: float, away: Sequence[str]
+    ) -> list[Pull]:
         while True:
-            where = self._settled() if self._where is None or self._where.due else self._where
+            where = self._settled()
             if where.ended:
                 self._waiting = f"no more are needed: {self.verdict}"
                 return []
-            with self.store.read() as connection:
-                where = standing(connection, self._id)
-                if where.due or where.ended:
-                    self._where = None
-                    continue
-                phase = self._course.phase(connection, where)
-                problem = self._course.problem(connection, self._id, where.stage)
-            names, away = _away(problem, without)
-            handed = hand_out(self.store, self._id, where, phase, size, worker, lease, away, names)
+            phase, problem = self._here(where)
+            absent = _indices(problem, away)
+            handed = hand_out(self.store, self._id, where, phase, size, worker, lease, absent, away)
             if handed is not None:
-                break
-            self._where = None
-        self._waiting = _why_fewer(handed, size, names)
-        return self._pulls(problem, phase, where, handed, worker)
+                self._waiting = _why_fewer(handed, size, away)
+                return self._pulls(problem, phase, handed.keys, handed.until, worker)
 
     def _pulls(
-        self, problem: Problem, phase: Phase, where: Standing, handed: Handed, worker: str
+        self, problem: Problem, phase: Phase, keys: Sequence[Key], until: float, worker: str
     ) -> list[Pull]:
-        positions = [key.position for key in handed.keys]
-        if not positions:
+        if not keys:
             return []
+        positions = [key.position for key in keys]
         rows = members_at(phase, positions).tolist()
-        purpose = self.algorithm.purpose(problem, phase)
-        until = moment(handed.until)
+        purpose, end = self.algorithm.purpose(problem, phase), moment(until)
         return [
-            Pull(str(key), problem.names(row), _reason(key, copy, purpose), worker, until)
-            for key, row, copy in zip(handed.keys, rows, replicates(phase, positions), strict=True)
+            Pull(str(key), problem.names(row), _reason(key, copy, purpose), worker, end)
+            for key, row, copy in zip(keys, rows, replicates(phase, positions), strict=True)
         ]
 
     def tell(self, id: str, total: float, *, worker: str = "", site: str = "") -> Told:
         """Take the total of a pull; telling the same total again changes nothing."""
-        return self.tell_many([(id, total)], worker=worker, site=site)
+        key = parse(id)
+        value = self._valid([key], [total])[0]
+        worker, site = short("worker", worker), short("site", site)
+        due = hot.tell(self.store, self._id, key, value, worker, site)
+        if due is None:
+            return self.tell_many([(id, value)], worker=worker, site=site)
+        if due:
+            self._settled()
+        return Told(1, 0)
 
     def tell_many(
         self, results: Iterable[tuple[str, float]], *, worker: str = "", site: str = ""
@@ -380,7 +408,7 @@ class Campaign:
         not used in it, so that its certificate holds with 1 - delta even where they led to the
         retirement. It is about the best of the arms that are left.
         """
-        gone = tuple(dict.fromkeys([names] if isinstance(names, str) else names))
+        gone = tuple(_listed(names))
         if not gone:
             raise SettingError("name at least one arm that leaves")
         self._settled()
@@ -435,18 +463,18 @@ class Campaign:
             tally = self._tally(connection, where)
             out, lapsed, holders = counts_of_open(connection, where)
             pace = pace_of(connection, where)
-            told = told_in_all(connection, where)
+            told, waits = told_in_all(connection, where), missing(connection, where)
         verdict = self._dressed(known.verdict, history)
         forecast = verdict.forecast
         if forecast is not None:  # counted from the look: what came since is there already
-            forecast = max(0, forecast - max(0, where.told - where.pulls))
+            forecast = max(0, forecast - max(0, where.frontier - out - where.pulls))
         return Status(
             name=self.name,
             verdict=verdict,
             told=told,
             open=out,
             lapsed=lapsed,
-            missing=where.missing,
+            missing=waits,
             next_look=where.needed,
             phase=where.number,
             stage=where.stage,
@@ -494,7 +522,7 @@ class Campaign:
             for r in rows
         ]
 
-    def to_frame(self, backend: str = "pandas") -> Any:
+    def to_frame(self, backend: Backend = "pandas") -> Any:
         """Return the totals as a data frame: "pandas", "polars" or "pyarrow"."""
         from superarm.campaign.frames import frame
 
@@ -544,12 +572,15 @@ def said(reason: str) -> str:
     return reason.strip()
 
 
-def _away(problem: Problem, without: Iterable[str]) -> tuple[list[str], frozenset[int]]:
-    names = [without] if isinstance(without, str) else list(dict.fromkeys(without))
+def _listed(names: Iterable[str]) -> list[str]:
+    return [names] if isinstance(names, str) else list(dict.fromkeys(names))
+
+
+def _indices(problem: Problem, names: Sequence[str]) -> frozenset[int]:
     for name in names:
         if name not in problem.index:
             raise ProblemError(f"{shown(name)} is none of the arms, so that nothing is put off")
-    return names, frozenset(problem.index[name] for name in names)
+    return frozenset(problem.index[name] for name in names)
 
 
 def _why_fewer(handed: Handed, size: int, away: Sequence[str]) -> str:

@@ -16,7 +16,7 @@ from sqlalchemy import Connection, delete, func, insert, select, update
 from superarm.campaign import schema
 from superarm.campaign.course import Course, fingerprint
 from superarm.campaign.ids import Key, never_asked
-from superarm.campaign.looks import missing, new_phase, restart
+from superarm.campaign.looks import new_phase, restart
 from superarm.campaign.records import Change, moment
 from superarm.campaign.standing import Edits, Standing, edits, standing
 from superarm.campaign.store import Store
@@ -174,7 +174,7 @@ def begun(first: Any, serial: int, stage: int) -> dict[str, Any]:
     """
     if isinstance(first, Phase):
         return new_phase(first, serial, stage, None, fingerprint(first))
-    nothing = dict.fromkeys(("frontier", "last", "told", "look", "pulls", "missing"), 0)
+    nothing = dict.fromkeys(("frontier", "last", "look", "pulls"), 0)
     return {
         **nothing,
         "serial": serial,
@@ -298,11 +298,8 @@ def _touch(connection: Connection, where: Standing, course: Course, key: Key) ->
     path = _path(connection, where)
     if key.serial not in path:
         return  # of a phase that led nowhere
-    reached = path[key.serial]
-    if key.position >= reached:
-        if key.serial == where.serial and where.needed is not None:
-            _recount(connection, where)
-        return
+    if key.position >= path[key.serial]:
+        return  # no look has used it yet
     phase = course.of_serial(connection, where, key.serial)
     assert phase is not None
     restart(connection, where._replace(serial=key.serial), phase)
@@ -310,15 +307,6 @@ def _touch(connection: Connection, where: Standing, course: Course, key: Key) ->
         update(schema.campaign)
         .where(_c.id == where.id)
         .values(serial=key.serial, state="measuring", margin=None)
-    )
-
-
-def _recount(connection: Connection, where: Standing) -> None:
-    assert where.needed is not None
-    connection.execute(
-        update(schema.phase)
-        .where(_p.campaign == where.id, _p.serial == where.serial)
-        .values(missing=missing(connection, where, where.pulls, where.needed))
     )
 
 

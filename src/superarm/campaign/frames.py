@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, get_args
 
 from superarm.campaign.records import Result
 from superarm.errors import SettingError
 
-BACKENDS = ("pandas", "polars", "pyarrow")
+Backend = Literal["pandas", "polars", "pyarrow"]
 
 
-def frame(rows: Sequence[Result], backend: str) -> Any:
+def frame(rows: Sequence[Result], backend: Backend) -> Any:
     """Return a row for each total: id, members (a list), total, first_total, told_at and so on."""
-    if backend not in BACKENDS:
-        raise SettingError(f"backend must be one of {', '.join(BACKENDS)}, not {backend!r}")
+    if backend not in get_args(Backend):
+        raise SettingError(
+            f"backend must be one of {', '.join(get_args(Backend))}, not {backend!r}"
+        )
     try:
         import narwhals as nw
 

@@ -17,7 +17,7 @@ from sqlalchemy import Connection, delete, func, insert, select, update
 from superarm.campaign import schema
 from superarm.campaign.bulk import add_rows
 from superarm.campaign.course import Course, fingerprint, stored_tally
-from superarm.campaign.standing import Edits, Standing, count_results, edits, standing
+from superarm.campaign.standing import Edits, Standing, edits, standing
 from superarm.campaign.store import Store
 from superarm.errors import StoreError
 from superarm.phase import Next, Outcome, Phase, Stop
@@ -145,11 +145,7 @@ def _write(
         "pulls": done.pulls,
         "tally": done.tally.to_bytes() if done.taken else None,
         "needed": None if over else following,
-        "missing": 0,
     }
-    if not over:
-        assert following is not None
-        values["missing"] = missing(connection, where, done.pulls, following)
     _set_phase(connection, where, values)
     hot: dict[str, Any] = {}
     if outcome is not None:
@@ -162,12 +158,6 @@ def _write(
         hot["state"] = "certified" if certified else "ended"
     if hot:
         connection.execute(update(schema.campaign).where(_c.id == where.id).values(**hot))
-
-
-def missing(connection: Connection, where: Standing, start: int, stop: int) -> int:
-    """Return how many positions start .. stop - 1 of a phase have no result that counts."""
-    voided = edits(connection, where.id, where.serial).voided
-    return stop - start - count_results(connection, where.id, where.serial, start, stop, voided)
 
 
 def enter(
@@ -212,11 +202,9 @@ def new_phase(
         "fingerprint": mark,
         "frontier": 0,
         "last": phase.looks.end,
-        "told": 0,
         "look": 0,
         "pulls": 0,
         "needed": first,
-        "missing": first,
         "tally": None,
     }
 
@@ -235,7 +223,6 @@ def restart(connection: Connection, where: Standing, phase: Phase) -> None:
             "pulls": 0,
             "tally": None,
             "needed": first,
-            "missing": missing(connection, where, 0, first),
         },
     )
 

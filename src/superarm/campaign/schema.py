@@ -65,11 +65,9 @@ phase = Table(
     Column("fingerprint", Text, nullable=False),  # of its plan and looks
     Column("frontier", BigInteger, nullable=False),  # positions below have been handed out
     Column("last", BigInteger),  # number of positions, where there is an end
-    Column("told", BigInteger, nullable=False),  # results, voided ones too
     Column("look", BigInteger, nullable=False),  # looks taken
     Column("pulls", BigInteger, nullable=False),  # t of the last look taken
     Column("needed", BigInteger),  # t of the next look; none after the last
-    Column("missing", BigInteger, nullable=False),  # results that it still waits for
     Column("tally", LargeBinary),  # of the first `pulls` positions
     _of_campaign(),
 )
@@ -87,9 +85,14 @@ open_pull = Table(
     Column("why", Text, nullable=False),  # why it waits
     _of_campaign(),
     Index("open_pull_until", "campaign", "serial", "until"),
+    Index("open_pull_worker", "campaign", "serial", "worker"),
     sqlite_with_rowid=False,
 )
-"""Pulls that were handed out, or were to be, and have no result yet."""
+"""Pulls that were handed out, or were to be, and have no result yet.
+
+Every position below the frontier of its phase is either here or has a result that counts, never
+both: so what a look still waits for need not be counted anywhere else.
+"""
 
 result = Table(
     "result",

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, exists, func, select
 
 from superarm.campaign import schema
 from superarm.campaign.ids import Key
 from superarm.errors import CampaignError
 
-_c, _p = schema.campaign.c, schema.phase.c
+_c, _p, _o = schema.campaign.c, schema.phase.c, schema.open_pull.c
 
 
 class Standing(NamedTuple):
@@ -26,11 +26,11 @@ class Standing(NamedTuple):
     parent: int | None
     frontier: int
     last: int | None
-    told: int
     look: int
     pulls: int
     needed: int | None
-    missing: int
+    waits: bool
+    """Whether a pull that the next look needs is out, or was put off."""
 
     @property
     def ended(self) -> bool:
@@ -40,7 +40,7 @@ class Standing(NamedTuple):
     @property
     def due(self) -> bool:
         """Whether all is there for the next look."""
-        return self.needed is not None and self.missing == 0
+        return self.needed is not None and self.frontier >= self.needed and not self.waits
 
 
 _STANDING = select(
@@ -53,18 +53,21 @@ _STANDING = select(
     _p.parent,
     _p.frontier,
     _p.last,
-    _p.told,
     _p.look,
     _p.pulls,
     _p.needed,
-    _p.missing,
+    exists()
+    .where(_o.campaign == _c.id, _o.serial == _c.serial, _o.position < _p.needed)
+    .label("waits"),
 ).join_from(schema.campaign, schema.phase, (_p.campaign == _c.id) & (_p.serial == _c.serial))
 
 
 def standing(connection: Connection, id: int, *, lock: bool = False) -> Standing:
     """Return where a campaign stands; with `lock`, nobody else changes it in this transaction."""
-    if lock and connection.dialect.name == "postgresql":  # the row first: then the join is fresh
-        connection.execute(select(_c.id).where(_c.id == id).with_for_update())
+    if lock and connection.dialect.name == "postgresql":  # first: what is read then is fresh
+        serial = connection.execute(select(_c.serial).where(_c.id == id).with_for_update())
+        here = (_p.campaign == id, _p.serial == serial.scalar_one_or_none())
+        connection.execute(select(_p.serial).where(*here).with_for_update())
     row = connection.execute(_STANDING.where(_c.id == id)).first()
     if row is None:
         raise CampaignError("the campaign was deleted meanwhile")
@@ -104,18 +107,16 @@ def edits(connection: Connection, id: int, serial: int | None = None) -> Edits:
     return Edits(amended, frozenset(voided))
 
 
-def count_results(
-    connection: Connection, id: int, serial: int, start: int, stop: int, voided: frozenset[Key]
-) -> int:
-    """Return how many of the positions start .. stop - 1 have a result that counts."""
-    r = schema.result.c
-    there: int = connection.execute(
+def missing(connection: Connection, where: Standing) -> int:
+    """Return how many totals the next look still waits for."""
+    if where.needed is None:
+        return 0
+    out: int = connection.execute(
         select(func.count())
-        .select_from(schema.result)
-        .where(r.campaign == id, r.serial == serial, r.position >= start, r.position < stop)
+        .select_from(schema.open_pull)
+        .where(_o.campaign == where.id, _o.serial == where.serial, _o.position < where.needed)
     ).scalar_one()
-    gone = sum(1 for key in voided if key.serial == serial and start <= key.position < stop)
-    return there - gone
+    return out + max(0, where.needed - where.frontier)
 
 
 def find(connection: Connection, name: str) -> Any:

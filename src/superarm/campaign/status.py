@@ -137,16 +137,16 @@ def _span(days: float) -> str:
 
 def counts_of_open(connection: Connection, where: Standing) -> tuple[int, int, dict[str, int]]:
     """Return how many pulls are out, how many of them have lapsed, and how many each worker has."""
-    now = time.time()
+    held = (_o.until >= time.time()).label("held")
     rows = connection.execute(
-        select(_o.worker, _o.until >= now, func.count())
+        select(_o.worker, held, func.count())
         .where(_o.campaign == where.id, _o.serial == where.serial, _o.until > 0)
-        .group_by(_o.worker, _o.until >= now)
+        .group_by(_o.worker, "held")
     ).all()
     holders: dict[str, int] = {}
     lapsed = 0
-    for worker, held, count in rows:
-        if held:
+    for worker, here, count in rows:
+        if here:
             holders[worker] = holders.get(worker, 0) + count
         else:
             lapsed += count
@@ -154,11 +154,11 @@ def counts_of_open(connection: Connection, where: Standing) -> tuple[int, int, d
 
 
 def told_in_all(connection: Connection, where: Standing) -> int:
-    """Return the number of totals of all phases."""
-    found: int = connection.execute(
-        select(func.sum(schema.phase.c.told)).where(schema.phase.c.campaign == where.id)
-    ).scalar_one()
-    return int(found)
+    """Return how many positions of all phases have a total that counts."""
+    out = select(func.count()).select_from(schema.open_pull).where(_o.campaign == where.id)
+    p = schema.phase.c
+    handed = select(func.sum(p.frontier)).where(p.campaign == where.id)
+    return int(connection.execute(handed).scalar_one()) - int(connection.execute(out).scalar_one())
 
 
 def pace_of(connection: Connection, where: Standing) -> float | None:

@@ -11,8 +11,9 @@ import random
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -28,6 +29,8 @@ try:
     import fcntl
 except ImportError:  # not on Windows: SQLite's own waiting has to do
     fcntl = None  # type: ignore[assignment]
+
+Run = Callable[[str, Any], list[Any]]
 
 PATIENCE = 30.0
 """Seconds to wait for other writers."""
@@ -106,6 +109,7 @@ class Store:
 
     def close(self) -> None:
         """Let go of all connections."""
+        self._forget()
         self.engine.dispose()
         lock = getattr(self._local, "lock", None)
         if lock is not None:
@@ -137,6 +141,58 @@ class Store:
             connection = connection.execution_options(superarm_write=True)
             with connection.begin():
                 yield connection
+
+    @contextmanager
+    def quick(self) -> Iterator[Run]:
+        """Statements as they are written, straight to the driver: one transaction.
+
+        On PostgreSQL each is a transaction of its own.
+        """
+        with self._alone(), self._queue():
+            driver = self._driver()
+            try:
+                if self.postgresql:
+                    yield partial(_run, driver)
+                    return
+                driver.execute("BEGIN IMMEDIATE")
+                try:
+                    yield partial(_run, driver)
+                    driver.execute("COMMIT")
+                except BaseException:
+                    if driver.in_transaction:
+                        driver.execute("ROLLBACK")
+                    raise
+            except self._errors as error:
+                self._forget()
+                raise StoreError(f"{self.name}: {in_plain_words(error)}") from error
+
+    def _driver(self) -> Any:
+        """Return the driver's own connection, one a thread and kept."""
+        here = self._local
+        if getattr(here, "owner", None) != os.getpid():  # never one of a parent process
+            here.owner, here.pooled = os.getpid(), None
+        if here.pooled is None:
+            with self._friendly():
+                here.pooled = self.engine.raw_connection()
+            if self.postgresql:
+                here.pooled.driver_connection.autocommit = True
+        return here.pooled.driver_connection
+
+    def _forget(self) -> None:
+        """Begin anew with another connection: this one may be broken."""
+        pooled = getattr(self._local, "pooled", None)
+        self._local.pooled = None
+        if pooled is not None:
+            with suppress(Exception):
+                pooled.invalidate()
+
+    @cached_property
+    def _errors(self) -> type[Exception]:
+        if self.postgresql:
+            import psycopg
+
+            return psycopg.Error
+        return sqlite3.Error
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -190,7 +246,7 @@ class Store:
         try:
             yield
         except DBAPIError as error:
-            raise StoreError(f"{self.name}: {_plainly(error)}") from error
+            raise StoreError(f"{self.name}: {in_plain_words(error.orig)}") from error
         except SQLAlchemyError as error:
             raise StoreError(f"{self.name}: {error}") from error
 
@@ -243,6 +299,15 @@ def default_path() -> Path:
     return user_data_path("superarm", appauthor=False) / "campaigns.db"
 
 
+def _run(driver: Any, sql: str, values: Any) -> list[Any]:
+    """Run a statement once, or for each of a list of values; return its rows."""
+    if isinstance(values, list):
+        driver.executemany(sql, values)
+        return []
+    cursor = driver.execute(sql, values)
+    return cursor.fetchall() if cursor.description else []
+
+
 _SQLITE: dict[str, Any] = {
     "timeout": PATIENCE,
     "check_same_thread": False,
@@ -282,9 +347,9 @@ def _without_password(text: str) -> str:
     return f"{head.partition('://')[0]}://...@{tail}" if at else text
 
 
-def _plainly(error: DBAPIError) -> str:
+def in_plain_words(error: object) -> str:
     """Return what the database says, in the words of somebody who has to put it right."""
-    said = " ".join(str(error.orig).split())
+    said = " ".join(str(error).split())
     for sign, words in (
         ("database is locked", "another program holds it locked; try again"),
         ("disk is full", "the disk is full: nothing was written; make room and try again"),

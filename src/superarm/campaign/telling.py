@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from sqlalchemy import Connection, delete, select, update
+from sqlalchemy import Connection, delete, select
 
 from superarm.campaign import schema
 from superarm.campaign.bulk import add_rows
@@ -30,13 +29,11 @@ def take_in(
     with store.write() as connection:
         where = standing(connection, id, lock=True)
         now = time.time()
-        new, due = 0, where.due
-        for serial in dict.fromkeys(key.serial for key in keys):
-            batch = _Batch(connection, where, serial, keys, totals)
-            added = batch.add(now, worker, site)
-            new += added
-            due = due or (serial == where.serial and batch.complete)
-        return Told(new, len(keys) - new), due
+        new = sum(
+            _Batch(connection, where, serial, keys, totals).add(now, worker, site)
+            for serial in dict.fromkeys(key.serial for key in keys)
+        )
+        return Told(new, len(keys) - new), standing(connection, id).due
 
 
 class _Batch:
@@ -57,7 +54,6 @@ class _Batch:
             if key.serial == serial
         }
         self._refuse_twins(keys, totals)
-        self.complete = False
         places = np.array(list(self.totals), dtype=np.int64)
         self.low, self.high = int(places[:, 0].min()), int(places[:, 0].max())
 
@@ -80,7 +76,6 @@ class _Batch:
         ]
         add_rows(self.connection, schema.result, rows)
         self._close(fresh)
-        self._count(np.array([position for position, _ in fresh], dtype=np.int64))
         return len(fresh)
 
     def _here(self, c: Any) -> list[Any]:
@@ -131,19 +126,6 @@ class _Batch:
                 _o.position.in_([position for position, _ in fresh]),
             )
         self.connection.execute(gone)
-
-    def _count(self, positions: NDArray[np.int64]) -> None:
-        values: dict[str, Any] = {"told": _p.told + len(positions)}
-        needed = self.where.needed if self.serial == self.where.serial else None
-        if needed is not None:
-            found = int((positions < needed).sum())
-            values["missing"] = _p.missing - found
-            self.complete = found == self.where.missing
-        self.connection.execute(
-            update(schema.phase)
-            .where(_p.campaign == self.where.id, _p.serial == self.serial)
-            .values(**values)
-        )
 
     def _conflict(
         self, place: tuple[int, int], before: tuple[float, str], total: float

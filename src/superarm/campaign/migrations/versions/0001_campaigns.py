@@ -73,6 +73,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("campaign", "serial", "position"),
         sqlite_with_rowid=False,
     )
+    op.create_index("open_pull_worker", "open_pull", ["campaign", "serial", "worker"], unique=False)
     op.create_index("open_pull_until", "open_pull", ["campaign", "serial", "until"], unique=False)
     op.create_table(
         "phase",
@@ -84,11 +85,9 @@ def upgrade() -> None:
         sa.Column("fingerprint", sa.Text(), nullable=False),
         sa.Column("frontier", sa.BigInteger(), nullable=False),
         sa.Column("last", sa.BigInteger(), nullable=True),
-        sa.Column("told", sa.BigInteger(), nullable=False),
         sa.Column("look", sa.BigInteger(), nullable=False),
         sa.Column("pulls", sa.BigInteger(), nullable=False),
         sa.Column("needed", sa.BigInteger(), nullable=True),
-        sa.Column("missing", sa.BigInteger(), nullable=False),
         sa.Column("tally", sa.LargeBinary(), nullable=True),
         sa.ForeignKeyConstraint(["campaign"], ["campaign.id"], ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("campaign", "serial"),
