@@ -76,7 +76,7 @@ _DUE = """
 SELECT phase.frontier >= phase.needed AND NOT EXISTS (
     SELECT 1 FROM open_pull
     WHERE open_pull.campaign = phase.campaign AND open_pull.serial = phase.serial
-        AND open_pull.position < phase.needed{more})
+        AND open_pull.position >= phase.pulls AND open_pull.position < phase.needed{more})
 FROM phase WHERE campaign = :id AND serial = :serial"""
 
 _OTHERS = " AND NOT (open_pull.position = :position AND open_pull.attempt = :attempt)"

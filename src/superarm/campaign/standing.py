@@ -57,7 +57,12 @@ _STANDING = select(
     _p.pulls,
     _p.needed,
     exists()
-    .where(_o.campaign == _c.id, _o.serial == _c.serial, _o.position < _p.needed)
+    .where(
+        _o.campaign == _c.id,
+        _o.serial == _c.serial,
+        _o.position >= _p.pulls,
+        _o.position < _p.needed,
+    )
     .label("waits"),
 ).join_from(schema.campaign, schema.phase, (_p.campaign == _c.id) & (_p.serial == _c.serial))
 
