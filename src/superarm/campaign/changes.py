@@ -18,7 +18,7 @@ from superarm.campaign.course import Course, fingerprint
 from superarm.campaign.ids import Key, never_asked
 from superarm.campaign.looks import new_phase, restart
 from superarm.campaign.records import Change, moment
-from superarm.campaign.standing import Edits, Standing, edits, standing
+from superarm.campaign.standing import Edits, Standing, edits, path, standing
 from superarm.campaign.store import Store
 from superarm.errors import CampaignError, ConflictError, PullError
 from superarm.phase import Phase
@@ -184,6 +184,8 @@ def begun(first: Any, serial: int, stage: int) -> dict[str, Any]:
         "fingerprint": "",
         "needed": None,
         "tally": None,
+        "origin": None,
+        "origin_look": None,
     }
 
 
@@ -295,10 +297,10 @@ def _touch(connection: Connection, where: Standing, course: Course, key: Key) ->
     connection.execute(
         update(schema.campaign).where(_c.id == where.id).values(changes=where.changes + 1)
     )
-    path = _path(connection, where)
-    if key.serial not in path:
+    way = path(connection, where)
+    if key.serial not in way:
         return  # of a phase that led nowhere
-    if key.position >= path[key.serial]:
+    if key.position >= way[key.serial]:
         return  # no look has used it yet
     phase = course.of_serial(connection, where, key.serial)
     assert phase is not None
@@ -308,19 +310,3 @@ def _touch(connection: Connection, where: Standing, course: Course, key: Key) ->
         .where(_c.id == where.id)
         .values(serial=key.serial, state="measuring", margin=None)
     )
-
-
-def _path(connection: Connection, where: Standing) -> dict[int, int]:
-    """Return the phases that led to the current one, it included: t of their last looks."""
-    rows = {
-        row.serial: row
-        for row in connection.execute(
-            select(_p.serial, _p.parent, _p.pulls).where(_p.campaign == where.id)
-        )
-    }
-    path = {}
-    serial: int | None = where.serial
-    while serial is not None:
-        path[serial] = rows[serial].pulls
-        serial = rows[serial].parent
-    return path

@@ -127,7 +127,7 @@ class Course:
             return Known(phase, verdict, outcome)
         if where.parent is None:
             return Known(phase, waiting(self.algorithm, problem, phase), None)
-        closing = self._closing(connection, where.id, where.parent, where.changes)
+        closing = self._closing(connection, where.id, where.serial, where.changes)
         return Known(phase, closing.verdict, None)
 
     def _phase(self, connection: Connection, id: int, serial: int, changes: int) -> Phase | None:
@@ -138,25 +138,31 @@ class Course:
                 begun = self.first(self.problem(connection, id, row.stage), row.stage)
                 self._phases[key] = begun if isinstance(begun, Phase) else None
             else:
-                closing = self._closing(connection, id, row.parent, changes)
-                self._phases[key] = closing.phase
-                if fingerprint(closing.phase) != row.fingerprint:
-                    raise StoreError(
-                        f"phase {serial} cannot be made again as it was: its results came from "
-                        "another version of the rule, or the store was changed by hand"
-                    )
+                found = self._closing(connection, id, serial, changes).phase
+                if fingerprint(found) != row.fingerprint:
+                    raise _other(serial)
+                self._phases[key] = found
         return self._phases[key]
 
     def _closing(self, connection: Connection, id: int, serial: int, changes: int) -> Next:
+        """Return the look that led to a phase, made again from the tally that it was taken on."""
         row = _row(connection, id, serial)
-        phase = self._phase(connection, id, serial, changes)
-        assert phase is not None
+        before = self._phase(connection, id, row.parent, changes)
+        if before is None or row.origin is None:
+            raise _other(serial)
         problem = self.problem(connection, id, row.stage)
-        tally = stored_tally(connection, id, serial)
-        outcome = self.algorithm.look(problem, phase, tally, row.look)
+        tally = Tally.from_bytes(row.origin)
+        outcome = self.algorithm.look(problem, before, tally, row.origin_look)
         if not isinstance(outcome, Next):
-            raise StoreError(f"phase {serial} does not end where the store says it did")
+            raise _other(serial)
         return outcome
+
+
+def _other(serial: int) -> StoreError:
+    return StoreError(
+        f"phase {serial} cannot be made again as it was: its results came from another version of "
+        "the rule, or the store was changed by hand"
+    )
 
 
 def stored_tally(connection: Connection, id: int, serial: int) -> Tally:
@@ -180,7 +186,7 @@ def fingerprint(phase: Phase) -> str:
 def _row(connection: Connection, id: int, serial: int) -> Any:
     p = schema.phase.c
     return connection.execute(
-        select(p.stage, p.number, p.parent, p.fingerprint, p.look).where(
+        select(p.stage, p.parent, p.fingerprint, p.origin, p.origin_look).where(
             p.campaign == id, p.serial == serial
         )
     ).one()

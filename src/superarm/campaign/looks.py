@@ -152,7 +152,7 @@ def _write(
         margin = outcome.verdict.radius - outcome.verdict.gap - outcome.verdict.epsilon
         hot["margin"] = _finite(margin)
     if isinstance(outcome, Next):
-        hot["serial"] = enter(connection, where, outcome.phase, where.stage, where.serial)
+        hot["serial"] = enter(connection, where, outcome.phase, done)
     elif over:
         certified = outcome is not None and outcome.verdict.certified
         hot["state"] = "certified" if certified else "ended"
@@ -160,31 +160,29 @@ def _write(
         connection.execute(update(schema.campaign).where(_c.id == where.id).values(**hot))
 
 
-def enter(
-    connection: Connection, where: Standing, phase: Phase, stage: int, parent: int | None
-) -> int:
+def enter(connection: Connection, where: Standing, phase: Phase, done: Progress) -> int:
     """Begin a phase, or come back to it with the results that it has; return its serial."""
     mark = fingerprint(phase)
-    found = connection.execute(
+    here = _p.campaign == where.id
+    found: int | None = connection.execute(
         select(_p.serial).where(
-            _p.campaign == where.id,
-            _p.stage == stage,
+            here,
+            _p.stage == where.stage,
             _p.number == phase.number,
-            _p.parent == parent if parent is not None else _p.parent.is_(None),
+            _p.parent == where.serial,
             _p.fingerprint == mark,
         )
     ).scalar_one_or_none()
-    if found is None:
-        most = select(func.coalesce(func.max(_p.serial), 0)).where(_p.campaign == where.id)
-        serial: int = connection.execute(most).scalar_one() + 1
-        connection.execute(
-            insert(schema.phase).values(
-                campaign=where.id, **new_phase(phase, serial, stage, parent, mark)
-            )
-        )
-        return serial
-    restart(connection, where._replace(serial=found), phase)
-    return int(found)
+    origin = {"origin": done.tally.to_bytes(), "origin_look": done.look}
+    if found is not None:
+        back = where._replace(serial=found)
+        restart(connection, back, phase)
+        _set_phase(connection, back, origin)
+        return found
+    serial: int = connection.execute(select(func.max(_p.serial)).where(here)).scalar_one() + 1
+    row = new_phase(phase, serial, where.stage, where.serial, mark)
+    connection.execute(insert(schema.phase).values(campaign=where.id, **{**row, **origin}))
+    return serial
 
 
 def new_phase(
@@ -206,6 +204,8 @@ def new_phase(
         "pulls": 0,
         "needed": first,
         "tally": None,
+        "origin": None,
+        "origin_look": None,
     }
 
 

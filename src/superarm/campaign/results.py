@@ -13,7 +13,7 @@ from superarm.campaign.asking import members_at
 from superarm.campaign.course import Course
 from superarm.campaign.ids import Key
 from superarm.campaign.records import OpenPull, Result, moment
-from superarm.campaign.standing import Standing, edits
+from superarm.campaign.standing import Standing, edits, path
 from superarm.campaign.store import Store
 
 _p, _r, _o = schema.phase.c, schema.result.c, schema.open_pull.c
@@ -40,8 +40,7 @@ def results(
         .limit(limit)
     ).all()
     made = edits(connection, where.id)
-    phases = connection.execute(select(_p.serial, _p.pulls).where(_p.campaign == where.id)).all()
-    reached = {row.serial: row.pulls for row in phases}
+    way = path(connection, where)
     members = _members(connection, where, course, [(row.serial, row.position) for row in rows])
     found = []
     for row, names in zip(rows, members, strict=True):
@@ -49,7 +48,7 @@ def results(
         gone = key in made.voided
         if gone:
             state = "voided"
-        elif row.position < reached[row.serial]:
+        elif row.position < way.get(row.serial, 0):
             state = "counts"
         else:
             state = "waiting" if row.serial == where.serial and not where.ended else "not used"

@@ -69,6 +69,8 @@ phase = Table(
     Column("pulls", BigInteger, nullable=False),  # t of the last look taken
     Column("needed", BigInteger),  # t of the next look; none after the last
     Column("tally", LargeBinary),  # of the first `pulls` positions
+    Column("origin", LargeBinary),  # the parent's tally at the look that led here
+    Column("origin_look", BigInteger),
     _of_campaign(),
 )
 

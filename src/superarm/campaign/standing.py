@@ -124,6 +124,22 @@ def missing(connection: Connection, where: Standing) -> int:
     return out + max(0, where.needed - where.frontier)
 
 
+def path(connection: Connection, where: Standing) -> dict[int, int]:
+    """Return the phases that led to the current one, it included: t of their last looks."""
+    rows = {
+        row.serial: row
+        for row in connection.execute(
+            select(_p.serial, _p.parent, _p.pulls).where(_p.campaign == where.id)
+        )
+    }
+    way = {}
+    serial: int | None = where.serial
+    while serial is not None:
+        way[serial] = rows[serial].pulls
+        serial = rows[serial].parent
+    return way
+
+
 def find(connection: Connection, name: str) -> Any:
     """Return the row of a campaign by its name."""
     row = connection.execute(select(schema.campaign).where(_c.name == name)).first()

@@ -103,7 +103,7 @@ class _Batch:
         if not fresh:
             return
         chosen = select(_o.position, _o.attempt).where(*self._here(_o))
-        asked = set(self.connection.execute(chosen).tuples())
+        asked = {tuple(row) for row in self.connection.execute(chosen)}
         for place in fresh:
             if frontier is None or place[0] >= frontier or place not in asked:
                 raise never_asked(str(Key(serial, *place)))

@@ -89,6 +89,8 @@ def upgrade() -> None:
         sa.Column("pulls", sa.BigInteger(), nullable=False),
         sa.Column("needed", sa.BigInteger(), nullable=True),
         sa.Column("tally", sa.LargeBinary(), nullable=True),
+        sa.Column("origin", sa.LargeBinary(), nullable=True),
+        sa.Column("origin_look", sa.BigInteger(), nullable=True),
         sa.ForeignKeyConstraint(["campaign"], ["campaign.id"], ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("campaign", "serial"),
     )
