@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
 from superarm.campaign.ids import Key
-from superarm.campaign.store import Store
+from superarm.campaign.store import Interrupted, Store
 
 _OWN = """
 UPDATE open_pull SET until = :until
@@ -104,11 +105,14 @@ def ask(store: Store, asker: Asker) -> tuple[list[Key], float]:
     now = time.time()
     until = now + asker.lease
     values = {**asker._asdict(), "now": now, "until": until}
-    with store.quick() as run:
-        if store.postgresql:
-            rows = run(_for(True, _ASK_AT_ONCE), values)
-        else:
-            rows = _ask_step_by_step(run, values)
+
+    def once() -> list[tuple[int, int]]:
+        with store.quick() as run:
+            if store.postgresql:
+                return list(run(_in_postgresql(_ASK_AT_ONCE), values))
+            return _ask_step_by_step(run, values)
+
+    rows = _insist(once)
     return [Key(asker.serial, position, attempt) for position, attempt in rows], until
 
 
@@ -143,22 +147,31 @@ def tell(store: Store, id: int, key: Key, total: float, worker: str, site: str) 
         "worker": worker,
         "site": site,
     }
-    with store.quick() as run:
-        if store.postgresql:
-            rows = run(_for(True, _TELL_AT_ONCE), values)
-        elif not run(_GONE, values):
-            rows = []
-        else:
+
+    def once() -> list[Any]:
+        with store.quick() as run:
+            if store.postgresql:
+                return run(_in_postgresql(_TELL_AT_ONCE), values)
+            if not run(_GONE, values):
+                return []
             run(_TOLD.format(values=f"VALUES ({_VALUES})"), values)
-            rows = run(_DUE.format(more=""), values)
+            return run(_DUE.format(more=""), values)
+
+    rows = _insist(once)
     return bool(rows[0][0]) if rows else None
 
 
+def _insist(action: Callable[[], list[Any]]) -> list[Any]:
+    """Try again where the connection was lost: what was done by then is found to be done."""
+    try:
+        return action()
+    except Interrupted:
+        return action()
+
+
 @cache
-def _for(postgresql: bool, sql: str) -> str:
-    """Return SQL with names as the driver wants them."""
-    if not postgresql:
-        return sql
+def _in_postgresql(sql: str) -> str:
+    """Return SQL with names, and their types, as its driver wants them."""
     typed = {
         "total": "float8",
         "now": "float8",

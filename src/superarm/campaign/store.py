@@ -38,6 +38,10 @@ PATIENCE = 30.0
 VARIABLE = "SUPERARM_STORE"
 
 
+class Interrupted(StoreError):
+    """A connection was lost, or two writers stood in each other's way: it is worth another try."""
+
+
 class Store:
     """Where campaigns are kept; see `Store.open`."""
 
@@ -164,7 +168,8 @@ class Store:
                     raise
             except self._errors as error:
                 self._forget()
-                raise StoreError(f"{self.name}: {in_plain_words(error)}") from error
+                kind = Interrupted if self._passing(error) else StoreError
+                raise kind(f"{self.name}: {in_plain_words(error)}") from error
 
     def _driver(self) -> Any:
         """Return the driver's own connection, one a thread and kept."""
@@ -177,6 +182,12 @@ class Store:
             if self.postgresql:
                 here.pooled.driver_connection.autocommit = True
         return here.pooled.driver_connection
+
+    def _passing(self, error: Exception) -> bool:
+        """Whether it may work at once with another connection: a restart, or a deadlock."""
+        state = str(getattr(error, "sqlstate", None) or "")
+        lost = type(error).__name__ in ("OperationalError", "AdminShutdown") and not state
+        return self.postgresql and (lost or state[:2] in ("40", "57", "08"))
 
     def _forget(self) -> None:
         """Begin anew with another connection: this one may be broken."""
