@@ -15,13 +15,21 @@ sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "evidence")]
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy: every core has a process
 
+import campaign_runs  # noqa: E402
 import certified_runs  # noqa: E402
 import guarantee_runs  # noqa: E402
 import law_runs  # noqa: E402
 import quadratic_runs  # noqa: E402
 import table2_runs  # noqa: E402
 
-PARTS = (guarantee_runs, certified_runs, law_runs, quadratic_runs, table2_runs)
+PARTS = (
+    guarantee_runs,
+    certified_runs,
+    law_runs,
+    quadratic_runs,
+    table2_runs,
+    campaign_runs,
+)
 
 
 def main() -> int:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import servers
 from campaign_worker import acknowledged
 
 import superarm as sa
@@ -255,21 +256,19 @@ def test_what_cannot_be_opened_is_named(tmp_path):
     assert "reached" in str(caught.value)
 
 
-@pytest.mark.evidence
-def test_killed_two_hundred_times(tmp_path):
-    assert kill_rounds(tmp_path / "store.db", tmp_path, rounds=100, seed=3) > 0
-
-
-@pytest.mark.evidence
-def test_killed_two_hundred_times_on_postgresql(tmp_path, postgresql_url):
-    assert kill_rounds(postgresql_url, tmp_path, rounds=100, seed=4) > 0
-
-
-@pytest.mark.evidence
-def test_thirty_two_at_once(tmp_path):
-    assert together(tmp_path / "store.db", tmp_path, processes=32, seconds=10.0) > 0
-
-
-@pytest.mark.evidence
-def test_thirty_two_at_once_on_postgresql(tmp_path, postgresql_url):
-    assert together(postgresql_url, tmp_path, processes=32, seconds=10.0) > 0
+def test_a_server_that_restarts_loses_nothing(tmp_path):
+    with servers.postgresql_server() as server, servers.fresh_database(server) as where:
+        begin(where)
+        store = sa.Store.open(where)
+        campaign = sa.Campaign.open("c", store=store)
+        told = 0
+        for _ in range(3):
+            for pull in campaign.ask(5):
+                campaign.tell(pull.id, 1.0)
+                told += 1
+            servers.restart(server)
+        assert campaign.status().told == told
+        for pull in campaign.ask(5):  # the connection that was lost is made anew
+            campaign.tell(pull.id, 1.0)
+        assert campaign.status().told == told + 5
+        store.close()

@@ -237,17 +237,7 @@ SHORT = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
-LONG = settings(SHORT, max_examples=2_000, stateful_step_count=50)
-
 TestMachine = Machine.TestCase
 TestMachine.settings = SHORT
 TestPhased = Phased.TestCase
 TestPhased.settings = SHORT
-
-
-@pytest.mark.evidence
-@pytest.mark.parametrize("machine", [Machine, Phased])
-def test_for_long(machine):
-    from hypothesis.stateful import run_state_machine_as_test
-
-    run_state_machine_as_test(machine, settings=LONG)
