@@ -17,6 +17,9 @@ from typing import Any, NamedTuple
 from superarm.campaign.ids import Key
 from superarm.campaign.store import Interrupted, Store
 
+_LONGEST_PAUSE = 4.0
+"""Seconds between the last two tries to reach a database that restarts: about 8 s in all."""
+
 _OWN = """
 UPDATE open_pull SET until = :until
 WHERE campaign = :id AND serial = :serial AND position IN (
@@ -162,11 +165,16 @@ def tell(store: Store, id: int, key: Key, total: float, worker: str, site: str) 
 
 
 def _insist(action: Callable[[], list[Any]]) -> list[Any]:
-    """Try again where the connection was lost: what was done by then is found to be done."""
-    try:
-        return action()
-    except Interrupted:
-        return action()
+    """Try again for a while where the connection was lost: what was done by then is found done."""
+    pause = 0.05
+    while True:
+        try:
+            return action()
+        except Interrupted:
+            if pause > _LONGEST_PAUSE:
+                raise
+            time.sleep(pause)
+            pause *= 2
 
 
 @cache

@@ -70,9 +70,11 @@ _STANDING = select(
 def standing(connection: Connection, id: int, *, lock: bool = False) -> Standing:
     """Return where a campaign stands; with `lock`, nobody else changes it in this transaction."""
     if lock and connection.dialect.name == "postgresql":  # first: what is read then is fresh
-        serial = connection.execute(select(_c.serial).where(_c.id == id).with_for_update())
+        # Not the key: pulls that are handed out meanwhile refer to it.
+        locked = select(_c.serial).where(_c.id == id).with_for_update(key_share=True)
+        serial = connection.execute(locked)
         here = (_p.campaign == id, _p.serial == serial.scalar_one_or_none())
-        connection.execute(select(_p.serial).where(*here).with_for_update())
+        connection.execute(select(_p.serial).where(*here).with_for_update(key_share=True))
     row = connection.execute(_STANDING.where(_c.id == id)).first()
     if row is None:
         raise CampaignError("the campaign was deleted meanwhile")

@@ -153,8 +153,8 @@ class Store:
         On PostgreSQL each is a transaction of its own.
         """
         with self._alone(), self._queue():
-            driver = self._driver()
             try:
+                driver = self._driver()
                 if self.postgresql:
                     yield partial(_run, driver)
                     return
@@ -177,8 +177,7 @@ class Store:
         if getattr(here, "owner", None) != os.getpid():  # never one of a parent process
             here.owner, here.pooled = os.getpid(), None
         if here.pooled is None:
-            with self._friendly():
-                here.pooled = self.engine.raw_connection()
+            here.pooled = self.engine.raw_connection()
             if self.postgresql:
                 here.pooled.driver_connection.autocommit = True
         return here.pooled.driver_connection
