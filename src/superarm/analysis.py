@@ -105,5 +105,6 @@ def analyse(
     known = not rule.objection(problem) and math.isfinite(reached)
     if not verdict.done:
         only = f"these pulls show only that it is within {digits_up(reached):g} of the best"
-        verdict = verdict.ended(only if known else LAST_LOOK_FAILED)
+        failed = LAST_LOOK_FAILED if verdict.answer else verdict.reason
+        verdict = verdict.ended(only if known else failed)
     return Analysis(verdict, reached if known else None, checked)

@@ -67,6 +67,11 @@ class CyclicPlan(Plan):
         return len(self.blocks) * self.places
 
     @property
+    def rank(self) -> int:
+        """One number for each place; the filler's constant is among what they span."""
+        return self.places
+
+    @property
     def cycle(self) -> int:
         return self.size
 

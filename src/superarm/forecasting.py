@@ -13,7 +13,7 @@ from superarm._checks import whole
 from superarm.algorithms import Algorithm, Static
 from superarm.algorithms.base import check_algorithm
 from superarm.errors import NoiseError, SettingError
-from superarm.noise import Total
+from superarm.noise import Noise, Total, gaussian
 from superarm.phase import Outcome, Phase, Stop
 from superarm.problem import Problem
 from superarm.seeds import Rng, seed_from
@@ -118,6 +118,7 @@ def forecast(
     algorithm: Algorithm,
     means: Means,
     *,
+    true_sigma: float | None = None,
     rng: Rng = None,
     replications: int = 0,
     workers: int = 1,
@@ -137,6 +138,8 @@ def forecast(
         A rule with its settings.
     means
         The arms' means, in the problem's order.
+    true_sigma
+        With noise `gaussian()`: the standard deviation of totals, which the rule is not told.
     rng
         Decides what the design leaves to chance; with the same whole number `Identification`
         measures the same super-arms.
@@ -151,14 +154,15 @@ def forecast(
     whole("replications", replications, SettingError, least=0)
     whole("workers", workers, SettingError, least=1)
     theta = stated_means(problem, means)
-    world = environment(theta, problem.noise)  # refuses means that the noise model excludes
+    truth = _truth(problem.noise, true_sigma)
+    world = environment(theta, truth)  # refuses means that the noise model excludes
     seed = seed_from(rng)
     objection = algorithm.objection(problem)
     state = algorithm.first(problem, seed)
     if isinstance(state, Stop):
         return _known(algorithm, state.verdict)
-    sure = _sure(problem, algorithm, state, theta)
-    at, verdict, reason = _expected(problem, algorithm, state, theta)
+    sure = _sure(problem, algorithm, state, theta) if problem.noise.known else None
+    at, verdict, reason = _expected(problem, algorithm, state, theta, truth)
     simulated = None
     if replications and at is not None:
         result = replicate(
@@ -195,15 +199,16 @@ def _known(algorithm: Static, verdict: Verdict) -> Forecast:
 
 
 def _expected(
-    problem: Problem, algorithm: Static, phase: Phase, theta: Vector
+    problem: Problem, algorithm: Static, phase: Phase, theta: Vector, truth: Noise
 ) -> tuple[tuple[int, int] | None, Verdict | None, str]:
     """Return the look that stops without noise (number, pulls), its verdict; or the reason."""
     if delta_min(problem, theta) + problem.epsilon <= 0:
         return None, None, TIE
     totals = _totals(problem, phase, theta)
+    spread = 0.0 if problem.noise.known else truth.sigma(problem.k)
 
     def outcome(look: int, t: int) -> Outcome | None:
-        tally = _noise_free(phase, totals, t)
+        tally = _noise_free(phase, totals, t, spread)
         if tally.pulls < t:  # the plan ends before
             return None
         return algorithm.look(problem, phase, tally, look)
@@ -233,12 +238,28 @@ def _totals(problem: Problem, phase: Phase, theta: Vector) -> Vector:
     return totals
 
 
-def _noise_free(phase: Phase, totals: Vector, t: int) -> Tally:
-    """Return the tally of t pulls that all came back as their mean."""
+def _noise_free(phase: Phase, totals: Vector, t: int, spread: float) -> Tally:
+    """Return the tally of t pulls whose means are exact, with the residuals of that sigma."""
     counts = phase.plan.counts(t)
     tally = Tally(phase.plan.size)
     tally.add_block(counts, counts * totals, counts * totals**2)
+    if spread and t > phase.plan.rank:
+        each = spread**2 * (t - phase.plan.rank) / t
+        tally.add_block(np.zeros_like(counts), np.zeros(len(counts)), counts * each)
     return tally
+
+
+def _truth(noise: Noise, true_sigma: float | None) -> Noise:
+    """Return the noise of totals, where the rule is not told sigma."""
+    if noise.known:
+        if true_sigma is not None:
+            raise NoiseError(f"true_sigma goes with noise gaussian(), not with {noise}")
+        return noise
+    if true_sigma is None:
+        raise NoiseError(
+            "with noise gaussian() a forecast needs true_sigma, the standard deviation to expect"
+        )
+    return gaussian(true_sigma)
 
 
 def _summary(pulls: list[int], wrong: int) -> Simulated:

@@ -161,10 +161,11 @@ def expected_pulls(problem: Problem, sigma: float | None = None, delta: float | 
     With epsilon > 0 the stop is certain when all radii are below it, after
     max_d 2 log(1/alpha_d) sigma^2 2d / (lambda epsilon^2) pulls of a flat design, lambda =
     k(n-k)/(n(n-1)) being its information a pull; it comes about 6 times sooner where the means
-    differ. With epsilon = 0 that depends on gaps that nobody knows: 12 pulls an arm.
+    differ. With epsilon = 0 that depends on gaps that nobody knows, and where sigma is not stated
+    on that: 12 pulls an arm.
     """
     n, k = problem.n, problem.k
-    if problem.epsilon == 0:
+    if problem.epsilon == 0 or not problem.noise.known:
         return 12 * n
     sigma = problem.noise.sigma(k) if sigma is None else sigma
     logs = level_logs(n, k, problem.delta if delta is None else delta, pairs=False)

@@ -21,6 +21,11 @@ from superarm.errors import NoiseError, TotalError
 class Noise(ABC):
     """What is known of the noise of a total."""
 
+    @property
+    def known(self) -> bool:
+        """Whether sigma is a number before anything is measured."""
+        return True
+
     @abstractmethod
     def sigma(self, k: int) -> float:
         """Sub-Gaussian scale of the total of `k` arms."""
@@ -52,24 +57,34 @@ class Noise(ABC):
 
 @dataclass(frozen=True)
 class Gaussian(Noise):
-    """The total is its mean plus a normal error of standard deviation `scale`."""
+    """The total is its mean plus a normal error of standard deviation `scale` (None: unknown)."""
 
-    scale: float
+    scale: float | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", _positive("sigma", self.scale))
+        if self.scale is not None:
+            object.__setattr__(self, "scale", _positive("sigma", self.scale))
+
+    @property
+    def known(self) -> bool:
+        return self.scale is not None
 
     def sigma(self, k: int) -> float:
+        if self.scale is None:
+            raise NoiseError(
+                "noise gaussian leaves sigma to be estimated from totals, and there are none here: "
+                "state it, as gaussian:1.0"
+            )
         return self.scale
 
     def paper_sigma(self, k: int) -> float:
-        return self.scale
+        return self.sigma(k)
 
     def range(self, k: int) -> tuple[float, float]:
         return (-math.inf, math.inf)
 
     def __str__(self) -> str:
-        return f"gaussian:{self.scale!r}"
+        return "gaussian" if self.scale is None else f"gaussian:{self.scale!r}"
 
 
 @dataclass(frozen=True)
@@ -153,8 +168,12 @@ class Total(Noise):
         return f"total:{self.low!r}:{self.high!r}"
 
 
-def gaussian(sigma: float) -> Gaussian:
-    """Normal noise of standard deviation `sigma` on the total (the paper's N(0, 1): sigma = 1)."""
+def gaussian(sigma: float | None = None) -> Gaussian:
+    """Normal noise of standard deviation `sigma` on the total (the paper's N(0, 1): sigma = 1).
+
+    Without a number sigma is the same for all totals, but not known: each look bounds it from
+    above by the residuals, for a tenth of delta.
+    """
     return Gaussian(sigma)
 
 
@@ -173,26 +192,29 @@ def total(low: float, high: float) -> Total:
     return Total(low, high)
 
 
-_FORMS: dict[str, tuple[int, Callable[..., Noise]]] = {
-    "gaussian": (1, gaussian),
-    "bounded": (1, bounded),
-    "labels": (0, labels),
-    "shared-labels": (0, lambda: labels(shared=True)),
-    "total": (2, total),
+_FORMS: dict[str, tuple[tuple[int, ...], Callable[..., Noise]]] = {
+    "gaussian": ((0, 1), gaussian),
+    "bounded": ((1,), bounded),
+    "labels": ((0,), labels),
+    "shared-labels": ((0,), lambda: labels(shared=True)),
+    "total": ((2,), total),
 }
 
 
 def parse_noise(text: str) -> Noise:
-    """Read ``gaussian:SIGMA | bounded:R[:independent] | labels | shared-labels | total:LO:HI``."""
+    """Read a noise model: the text of one is that model again.
+
+    ``gaussian[:SIGMA] | bounded:R[:independent] | labels | shared-labels | total:LO:HI``
+    """
     name, *parts = str(text).strip().split(":")
     independent = name == "bounded" and parts[1:] == ["independent"]
     if independent:
         parts = parts[:1]
-    arity, build = _FORMS.get(name, (-1, gaussian))
-    if len(parts) != arity:
+    arities, build = _FORMS.get(name, ((), gaussian))
+    if len(parts) not in arities:
         raise NoiseError(
-            f"noise {shown(text)} is not one of gaussian:SIGMA, bounded:R, bounded:R:independent, "
-            "labels, shared-labels, total:LO:HI"
+            f"noise {shown(text)} is not one of gaussian, gaussian:SIGMA, bounded:R, "
+            "bounded:R:independent, labels, shared-labels, total:LO:HI"
         )
     numbers = [_parse_number(text, part) for part in parts]
     return build(*numbers, independent=True) if independent else build(*numbers)

@@ -29,6 +29,8 @@ class Phase:
         Source of the random draws of its looks, each keyed by (seed, phase, look).
     carry
         What it takes over from the phases before.
+    for_sigma
+        The share of delta for a bound on sigma, beside `delta`; 0 where sigma is stated.
     """
 
     number: int
@@ -37,6 +39,7 @@ class Phase:
     delta: float
     seed: int
     carry: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    for_sigma: float = 0.0
 
     def information(self, t: int) -> Information | None:
         """Information of the plan's first t positions; None when it is not safely invertible."""

@@ -41,6 +41,11 @@ class Plan(ABC):
         """Least number of positions whose super-arms determine all arms' means."""
 
     @property
+    def rank(self) -> int:
+        """How many numbers the means of all totals depend on, at most."""
+        return self.n if self.basis is None else self.basis.shape[1]
+
+    @property
     @abstractmethod
     def cycle(self) -> int | None:
         """Period of the order, when it has one."""

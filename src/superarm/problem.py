@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -138,6 +139,12 @@ class Problem:
     def index(self) -> dict[str, int]:
         """The arms' indices by name."""
         return {name: i for i, name in enumerate(self.arms)}
+
+    def with_noise(self, noise: Noise) -> Problem:
+        """Return the same question about totals of another noise."""
+        twin = copy(self)
+        object.__setattr__(twin, "noise", noise)
+        return twin
 
     def names(self, members: Iterable[int]) -> tuple[str, ...]:
         """Names of the arms with these indices (what fills up a short row is left out)."""

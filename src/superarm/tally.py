@@ -46,17 +46,35 @@ class Tally:
         """
         if not self.pulls:
             return 0.0, np.zeros(len(self))
-        mean = self._totals.whole() / self.pulls
-        mantissa, exponent = math.frexp(mean)
-        c = math.ldexp(round(math.ldexp(mantissa, _LEVEL_BITS)), exponent - _LEVEL_BITS)
-        sums, every = self._totals.copy(), np.arange(len(self))
-        if self.counts.max() >> _LEVEL_BITS == 0:
-            sums.add(every, -c * self.counts)
-            return c, sums.values()
-        high, low = np.divmod(self.counts, 1 << _LEVEL_BITS)
-        sums.add(every, -c * low)
-        sums.add(every, -c * (high * float(1 << _LEVEL_BITS)))
+        c = float(_short(np.array(self._totals.whole() / self.pulls)))
+        sums = self._totals.copy()
+        self._add_to_each(sums, -c)
         return c, sums.values()
+
+    def about_means(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """Return a level c near each super-arm's mean total, its sums of y - c and of (y - c)^2.
+
+        Both are exact before they are rounded, once: a level far above the noise costs no digits.
+        """
+        c = _short(self.totals / np.maximum(self.counts, 1))
+        sums, squares, every = self._totals.copy(), self._squares.copy(), np.arange(len(self))
+        self._add_to_each(sums, -c)
+        for part in _halves(c * c):  # (y - c)^2 = y^2 - 2c (y - c) - c^2
+            self._add_to_each(squares, -part)
+        rest = sums.copy()
+        while (rounded := rest.values()).any():
+            for part in _halves(rounded):
+                squares.add(every, -2 * c * part)
+            rest.add(every, -rounded)
+        return c, sums.values(), squares.values()
+
+    def _add_to_each(self, sums: ExactSums, value: float | NDArray[np.float64]) -> None:
+        """Add `value`, of few digits, once for each result: its product with a count is exact."""
+        every = np.arange(len(self))
+        high, low = np.divmod(self.counts, 1 << _LEVEL_BITS)
+        sums.add(every, value * low)
+        if high.any():
+            sums.add(every, value * (high * float(1 << _LEVEL_BITS)))
 
     @property
     def squares(self) -> NDArray[np.float64]:
@@ -121,3 +139,16 @@ class Tally:
         )
 
     __hash__ = None  # type: ignore[assignment]
+
+
+def _short(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the nearest numbers of so few digits that products of two are exact."""
+    mantissa, exponent = np.frexp(values)
+    found = np.ldexp(np.rint(np.ldexp(mantissa, _LEVEL_BITS)), exponent - _LEVEL_BITS)
+    return np.asarray(found)
+
+
+def _halves(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return two parts of few digits each; their sum is exact."""
+    high = _short(values)
+    return high, values - high

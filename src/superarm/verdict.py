@@ -22,7 +22,8 @@ LAST_LOOK_FAILED = "the last planned look did not reach the stop"
 class Certificate:
     """What is certified: the answer is within `epsilon` of the best with probability 1 - `delta`.
 
-    It holds when the noise is as stated (`noise`, with scale `sigma` of a total), looks were taken
+    It holds when the noise is as stated (`noise`, with scale `sigma` of a total, or that bound on
+    it; None where it was not stated and nothing was measured), looks were taken
     at the planned numbers of pulls only, and no result was left out or replaced for a reason that
     depends on its total. `seed` repeats what the design left to chance; `conditions` are changes
     of a campaign whose reasons it counts on.
@@ -31,7 +32,7 @@ class Certificate:
     epsilon: float
     delta: float
     noise: str
-    sigma: float
+    sigma: float | None
     seed: int
     look: int
     pulls: int

@@ -21,6 +21,7 @@ from superarm.phase import Go, Outcome, Phase, Stop
 from superarm.plan import Plan
 from superarm.problem import Problem
 from superarm.schedule import Geometric, Looks, Planned, Schedule
+from superarm.sigma import at_look, shares
 from superarm.tally import Tally
 from superarm.verdict import Certificate, Verdict
 
@@ -200,7 +201,7 @@ class Static(Algorithm):
 
     def ahead(self, problem: Problem, phase: Phase, tally: Tally, totals: Vector) -> Ahead | None:
         """Return what a stretch of rank-one updates starts from; None where it is not safe to."""
-        if not problem.topk:
+        if not (problem.topk and problem.noise.known):
             return None
         t = tally.pulls
         info = phase.information(t) if t >= phase.plan.spanning else None
@@ -233,7 +234,9 @@ class Static(Algorithm):
             return Stop(only_one(self.name, problem))
         self.check(problem)
         plan = self.layout(problem, np.random.default_rng([seed, 1]))
-        phase = Phase(1, plan, Looks(self.schedule, plan), problem.delta, seed)
+        delta, for_sigma = shares(problem.noise, problem.delta)
+        looks = Looks(self.schedule, plan)
+        phase = Phase(1, plan, looks, delta, seed, for_sigma=for_sigma)
         if not phase.whole.usable:
             raise SupportError(
                 f"the {plan.size} super-arms of the support hardly tell the arms apart (reciprocal "
@@ -248,6 +251,10 @@ class Static(Algorithm):
             reason = "the groups measured so far do not tell the arms apart safely"
             return Go(no_answer(self.name, problem, phase, t, look, reason))
         estimate = least_squares(phase.plan, tally, info)
+        question = at_look(problem, phase, tally, estimate)
+        if isinstance(question, str):
+            return Go(no_answer(self.name, problem, phase, t, look, question))
+        problem = question
         C = self.radius_of(problem, phase)
         try:
             signed = problem.sign * estimate.centred
@@ -372,7 +379,7 @@ def only_one(name: str, problem: Problem) -> Verdict:
         epsilon=problem.epsilon,
         delta=problem.delta,
         noise=str(problem.noise),
-        sigma=problem.noise.sigma(problem.k),
+        sigma=problem.noise.sigma(problem.k) if problem.noise.known else None,
         seed=0,
         look=0,
         pulls=0,

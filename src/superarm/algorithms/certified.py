@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, Self
 
@@ -21,9 +22,11 @@ from superarm.phase import Phase
 from superarm.plan import Plan
 from superarm.problem import Problem
 from superarm.schedule import LAST, Cycles, Planned, Schedule
+from superarm.sigma import SHARE, Estimated
 
 _APART = 1.08  # calibrated looks: nearer ones are hardly new, and take time to simulate
 _LEAST_WIDTH = 1e-300  # in place of 0, to divide by
+_LEAST_LOG_DELTA = -600.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,10 +102,13 @@ class Certified(Static):
                 design = Cyclic(max(1, round(blocks_that_pay(problem) / 2)))
             return replace(design, relabel=True).plan(problem, rng)
         if self.budget is not None and design == Cyclic():
-            if self.budget < problem.n:
+            least, also = problem.n, ""
+            if not problem.noise.known:
+                least, also = least + 1, " and estimate sigma"
+            if self.budget < least:
                 raise SettingError(
-                    f"a budget of {self.budget:,} pulls cannot tell {problem.n:,} arms apart: it "
-                    f"takes at least {problem.n:,}"
+                    f"a budget of {self.budget:,} pulls cannot tell {problem.n:,} arms "
+                    f"apart{also}: it takes at least {least:,}"
                 )
             design = Cyclic(pulls=self.budget)
         return design.plan(problem, rng)
@@ -120,7 +126,8 @@ class Certified(Static):
             return self.constant(problem, phase.delta)
         sigma, pairs = self.scale(problem), problem.epsilon == 0
         aim = self.aim or expected_pulls(problem, sigma, phase.delta)
-        return phase_radius("calibrated", phase, problem.n, problem.k, sigma, pairs, aim)
+        n, k, open_ended = problem.n, problem.k, not problem.noise.known
+        return phase_radius("calibrated", phase, n, k, sigma, pairs, aim, open_ended)
 
     def sides(
         self,
@@ -156,11 +163,39 @@ class Certified(Static):
         levels = len(events)
         lost = 2 * np.arange(1, levels + 1) * rounding
         room = np.maximum(0.0, problem.epsilon - gains[:levels] - lost)
-        widths = np.maximum(self.scale(problem) * norms[:levels], _LEAST_WIDTH)
-        with np.errstate(over="ignore"):  # to infinity: then nothing fails
-            failing = events - (room / widths) ** 2 / 2
-        sure = -math.expm1(min(0.0, float(failing.max())))
+        noise = problem.noise
+
+        def failing(sigma: float) -> float:
+            widths = np.maximum(sigma * norms[:levels], _LEAST_WIDTH)
+            with np.errstate(over="ignore"):  # to infinity: then nothing fails
+                return float((events - (room / widths) ** 2 / 2).max())
+
+        if isinstance(noise, Estimated):
+            log_delta = _least_log_delta(noise, failing)
+        else:
+            log_delta = min(0.0, failing(self.scale(problem)))
+        sure = -math.expm1(log_delta)
         return min(max(0.0, sure), math.nextafter(1.0, 0.0))
 
     def objection(self, problem: Problem) -> str:
         return ""
+
+
+def _least_log_delta(noise: Estimated, failing: Callable[[float], float]) -> float:
+    """Return log of the least delta that bounds sigma and, with that bound, all differences.
+
+    Both shares of delta grow with it, so that a rule satisfied at one delta is so at all above:
+    bisection, never below the truth.
+    """
+
+    def satisfied(log_delta: float) -> bool:
+        sigma = noise.bound(SHARE * math.exp(log_delta))
+        return failing(sigma) <= math.log(1 - SHARE) + log_delta
+
+    low, high = _LEAST_LOG_DELTA, 0.0
+    if not satisfied(high):
+        return 0.0
+    while high - low > 1e-9:
+        middle = (low + high) / 2
+        low, high = (low, middle) if satisfied(middle) else (middle, high)
+    return high

@@ -120,6 +120,11 @@ class CSAR(Algorithm):
 
     def check(self, problem: Problem) -> None:
         check_topk(problem, self.name)
+        if not problem.noise.known:
+            raise ProblemError(
+                "csar plans the pulls of each phase by sigma, which noise gaussian leaves open; "
+                "choose certified or focused, or state sigma, as gaussian:1.0"
+            )
         n, k = problem.n, problem.k
         if k < n and not exists(2 * _sought(problem)):
             near = [

@@ -28,6 +28,7 @@ from superarm.levels import Calibrated, Levels, expected_pulls, information_of, 
 from superarm.phase import Go, Next, Outcome, Phase, Stop
 from superarm.problem import Problem
 from superarm.schedule import Cycles, Looks
+from superarm.sigma import at_look, shares
 from superarm.tally import Tally
 from superarm.verdict import Certificate, Verdict
 
@@ -104,7 +105,8 @@ class Focused(Algorithm):
             return Stop(only_one(self.name, problem))
         self.check(problem)
         none = np.zeros(0, dtype=np.int64)
-        aim = expected_pulls(problem, self.scale(problem), problem.delta / 2)
+        sigma = self.scale(problem) if problem.noise.known else None
+        aim = expected_pulls(problem, sigma, problem.delta / 2)
         return self._phase(problem, seed, 1, State(np.arange(problem.n), none, 0, aim))
 
     def purpose(self, problem: Problem, phase: Phase) -> str:
@@ -121,6 +123,10 @@ class Focused(Algorithm):
             reason = "the groups measured so far do not tell the arms apart safely"
             return Go(no_answer(self.name, problem, phase, state.pulls + t, look, reason))
         found = info.estimate(plan, tally)
+        question = at_look(problem, phase, tally, found)
+        if isinstance(question, str):
+            return Go(no_answer(self.name, problem, phase, state.pulls + t, look, question))
+        problem = question
         theta = problem.sign * found.centred[state.contested]
         m, q = len(theta), problem.k - len(state.accepted)
         radius = self._radius(problem, phase, state)
@@ -184,7 +190,7 @@ class Focused(Algorithm):
         fewer, places = m - int(accepted.sum() + rejected.sum()), q - int(accepted.sum())
         pairs = problem.epsilon == 0
         now = float(level_logs(m, q, phase.delta, pairs).mean())
-        delta = _share(problem, phase.number + 1)
+        delta, _ = shares(problem.noise, _share(problem, phase.number + 1))
         then = float(level_logs(fewer, places, delta, pairs).mean())
         here, there = (
             information_of(m, _taken(problem, m)),
@@ -212,14 +218,14 @@ class Focused(Algorithm):
         )
         apart = Cycles() if self.radius == "levels" else Cycles(1.08)
         carry = MappingProxyType({"state": state})
-        return Phase(number, plan, Looks(apart, plan), _share(problem, number), seed, carry)
+        delta, for_sigma = shares(problem.noise, _share(problem, number))
+        return Phase(number, plan, Looks(apart, plan), delta, seed, carry, for_sigma)
 
     def _radius(self, problem: Problem, phase: Phase, state: State) -> Levels | Calibrated:
         q = problem.k - len(state.accepted)
-        pairs = problem.epsilon == 0
-        return phase_radius(
-            self.radius, phase, len(state.contested), q, self.scale(problem), pairs, state.aim
-        )
+        m, pairs, open_ended = len(state.contested), problem.epsilon == 0, not problem.noise.known
+        sigma = self.scale(problem)
+        return phase_radius(self.radius, phase, m, q, sigma, pairs, state.aim, open_ended)
 
     def _certified(self, problem: Problem, phase: Phase, verdict: Verdict, bound: str) -> Verdict:
         certificate = Certificate(

@@ -43,6 +43,7 @@ def phase_radius(
     sigma: float,
     pairs: bool,
     aim: float,
+    open_ended: bool = False,
 ) -> Levels | Calibrated:
     """Return the radius for k of n arms, at all whole cycles of the phase's plan.
 
@@ -54,6 +55,8 @@ def phase_radius(
         Whether level 1 is enough.
     aim
         Pulls of the phase that are to be expected.
+    open_ended
+        Whether no stop is certain by then, even with epsilon > 0: sigma is not stated.
     """
     if kind == "levels" or not can_calibrate((1 - _TAIL) * phase.delta):
         logs = level_logs(n, k, phase.delta, pairs)
@@ -61,7 +64,7 @@ def phase_radius(
     plan, whole = phase.plan, phase.whole
     assert isinstance(plan, CyclicPlan)
     assert isinstance(whole, Circulant)
-    times = _times(phase, plan.size, None if pairs else aim)
+    times = _times(phase, plan.size, None if pairs or open_ended else aim)
     logs = level_logs(n, k, _TAIL * phase.delta, pairs)
     found = calibrate(
         whole.eigenvalues,

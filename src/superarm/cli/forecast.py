@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING
 import click
 
 from superarm.cli.output import as_cell, as_csv, as_table
-from superarm.cli.question import Known, format_option, groups, groups_options, sureness_options
+from superarm.cli.question import (
+    TRUE_SIGMA,
+    Known,
+    format_option,
+    groups,
+    groups_options,
+    sureness_options,
+    true_noise,
+)
 from superarm.cli.simulate import SUPPORT, build_algorithm
 from superarm.errors import ProblemError, SettingError
 from superarm.plugins import names as known
@@ -36,6 +44,7 @@ MOST_ARMS = 100_000
 @click.option("--n", type=int, help="Number of arms, with --gap.")
 @groups_options
 @sureness_options
+@TRUE_SIGMA
 @click.option(
     "--algorithm",
     "names",
@@ -68,6 +77,7 @@ def forecast(
     delta: float,
     noise: str,
     direction: str,
+    true_sigma: float | None,
     names: tuple[str, ...],
     preset: str,
     design: str | None,
@@ -88,6 +98,7 @@ def forecast(
     from superarm.problem import Problem
 
     law = parse_noise(noise)
+    true_noise(law, true_sigma)  # refuses what does not go together
     arms, choice, means = _stated(path, gap, n, k, family, law, direction)
     problem = Problem(arms, choice, law, epsilon=epsilon, delta=delta, direction=direction)  # type: ignore[arg-type]
     if replications < 0:
@@ -107,6 +118,7 @@ def forecast(
                 problem,
                 rule,
                 means,
+                true_sigma=true_sigma,
                 rng=rng,
                 replications=replications,
                 workers=workers,

@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from superarm.errors import ProblemError
+from superarm.errors import NoiseError, ProblemError
 from superarm.plugins import Kind, names
 
 if TYPE_CHECKING:
     from superarm.decision import Decision
+    from superarm.noise import Noise
     from superarm.tables import Table
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-NOISE = "gaussian:SIGMA, bounded:R[:independent], labels, shared-labels or total:LO:HI."
+NOISE = "gaussian[:SIGMA], bounded:R[:independent], labels, shared-labels or total:LO:HI."
 
 
 class Known(click.ParamType):  # type: ignore[type-arg]
@@ -79,6 +80,30 @@ def sureness_options(function: F) -> F:
     ):
         function = option(function)
     return function
+
+
+TRUE_SIGMA = click.option(
+    "--true-sigma",
+    type=float,
+    help="With noise gaussian: the standard deviation of simulated totals.",
+)
+"""Add --true-sigma."""
+
+
+def true_noise(noise: Noise, sigma: float | None) -> Noise:
+    """Return the noise of simulated totals: as stated, or where sigma is not, with a true one."""
+    from superarm.noise import gaussian
+
+    if noise.known:
+        if sigma is not None:
+            raise NoiseError(f"--true-sigma goes with --noise gaussian, not with {noise}")
+        return noise
+    if sigma is None:
+        raise NoiseError(
+            "--noise gaussian leaves sigma to be estimated: say with --true-sigma what it is in "
+            "the simulated totals, or state it, as gaussian:1.0"
+        )
+    return gaussian(sigma)
 
 
 def format_option(help: str) -> Callable[[F], F]:

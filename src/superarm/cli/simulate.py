@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from superarm.cli.output import as_cell, as_csv, as_table
-from superarm.cli.question import Known, format_option, groups, groups_options, sureness_options
+from superarm.cli.question import (
+    TRUE_SIGMA,
+    Known,
+    format_option,
+    groups,
+    groups_options,
+    sureness_options,
+    true_noise,
+)
 from superarm.errors import SettingError
 
 if TYPE_CHECKING:
@@ -31,6 +39,7 @@ DESIGN = "Where to measure.  [default: cyclic for certified, uniform for others]
 )
 @groups_options
 @sureness_options
+@TRUE_SIGMA
 @click.option(
     "--algorithm",
     type=Known("algorithms"),
@@ -76,6 +85,7 @@ def simulate(
     delta: float,
     noise: str,
     direction: str,
+    true_sigma: float | None,
     algorithm: str | None,
     preset: str,
     max_pulls: int | None,
@@ -97,6 +107,7 @@ def simulate(
 
     table = read_arms(path, "mean")
     law, means = parse_noise(noise), table.numbers("mean")
+    truth = true_noise(law, true_sigma)
     problem = Problem(
         table.column("arm"),
         groups(k, family, table),
@@ -108,7 +119,7 @@ def simulate(
     if algorithm is None:
         algorithm = default_algorithm(problem).name
     rule = build_algorithm(algorithm, preset, settings)
-    world = environment(means, law)
+    world = environment(means, truth)
     announce_compilation()
     with click.progressbar(
         length=replications, label="runs", file=sys.stderr, hidden=not sys.stderr.isatty()
@@ -123,7 +134,7 @@ def simulate(
             max_pulls=MOST_PULLS if max_pulls is None else max_pulls,
             progress=lambda: bar.update(1),
         )
-    bound = bound_of(problem, means)
+    bound = bound_of(problem.with_noise(truth), means)
     click.echo({"json": _json, "csv": _csv, "table": _table}[form](result, bound))
 
 

@@ -21,6 +21,8 @@ def scale(fit: Fit, noise: Noise) -> Draft:
     From replicates where there are enough of them, else from all residuals. A noise model that is
     not normal states no more than an upper end, so that only a larger spread speaks against it.
     """
+    if not noise.known:
+        return unknown("scale", "Sigma is estimated: there is no stated one to compare with.")
     sigma = np.array([noise.sigma(int(size)) for size in fit.sizes])
     pure = fit.pure_freedom >= min(_ENOUGH_PURE, max(1, fit.freedom))
     df = fit.pure_freedom if pure else fit.freedom

@@ -68,6 +68,11 @@ class LinearEnvironment(Environment):
             raise NoiseError(
                 f"noise must be a noise model such as superarm.labels(), not {shown(noise)}"
             )
+        if not noise.known:
+            raise NoiseError(
+                "simulated totals need the true sigma, which the rule is not told: give the "
+                "environment one, as environment(means, gaussian(1.0)) (--true-sigma 1.0)"
+            )
         self.noise = noise
         low, high = _mean_range(noise)
         outside = self.means[(self.means < low) | (self.means > high)]
@@ -82,12 +87,12 @@ class LinearEnvironment(Environment):
         index, size = plan.order(start, stop), stop - start
         if isinstance(self.noise, Gaussian) and size >= plan.size:
             means = plan.gather(self.means)[index]
-            return means + self.noise.scale * rng.standard_normal(size)
+            return means + self.noise.sigma(plan.n) * rng.standard_normal(size)
         rows = plan.members(index)
         means, there = self._of(rows), (rows >= 0).sum(axis=1)
         match self.noise:
-            case Gaussian(scale):
-                return means.sum(axis=1) + scale * rng.standard_normal(size)
+            case Gaussian():
+                return means.sum(axis=1) + self.noise.sigma(plan.n) * rng.standard_normal(size)
             case Labels(shared):
                 right = rng.random((size, 1) if shared else means.shape) < means
                 return right.sum(axis=1).astype(np.float64)
@@ -123,7 +128,7 @@ class LinearEnvironment(Environment):
     ) -> tuple[Vector, Vector]:
         """Sum ~ N(c mu, c s^2), and independently the scatter about the mean, s^2 chi^2_{c-1}."""
         assert isinstance(self.noise, Gaussian)
-        scale = self.noise.scale
+        scale = self.noise.sigma(plan.n)
         mean = plan.gather(self.means)
         sums = counts * mean + scale * np.sqrt(counts) * rng.standard_normal(len(counts))
         scatter = scale**2 * 2 * rng.standard_gamma(np.maximum(counts - 1, 0) / 2)
