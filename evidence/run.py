@@ -20,6 +20,7 @@ import certified_runs  # noqa: E402
 import guarantee_runs  # noqa: E402
 import law_runs  # noqa: E402
 import quadratic_runs  # noqa: E402
+import sigma_runs  # noqa: E402
 import table2_runs  # noqa: E402
 
 PARTS = (
@@ -28,6 +29,7 @@ PARTS = (
     law_runs,
     quadratic_runs,
     table2_runs,
+    sigma_runs,
     campaign_runs,
 )
 

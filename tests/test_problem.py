@@ -287,7 +287,6 @@ def test_parse(text: str, noise: Noise) -> None:
         "",
         "normal:1",
         "Gaussian:1",
-        "gaussian",
         "gaussian:",
         "gaussian:x",
         "gaussian:1:2",
