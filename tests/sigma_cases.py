@@ -15,7 +15,7 @@ import superarm as sa
 from superarm.sigma import lower_chi, residual_squares
 
 TRUE = 1.0
-APART = sa.Cycles(1.05)
+APART = sa.Cycles(1.1)
 """Looks that are far enough apart for thousands of runs."""
 LATE = Hard(1, 0.15, (0.151, 0.0))
 """Stops come when sigma is known well, so that errors are as frequent as where it is stated."""

@@ -15,6 +15,7 @@ from support import most_wrong, on, with_halved_radius
 
 import superarm as sa
 from superarm.algorithms.certified import _least_log_delta
+from superarm.campaign.status import _widths
 from superarm.cli import main
 from superarm.cyclic_plan import CyclicPlan
 from superarm.design.listed import Listed
@@ -485,6 +486,18 @@ def test_commands(tmp_path):
             assert bad.exit_code != 0
             assert says in bad.stderr
     assert "state it, as gaussian:1.0" in run("lower-bound", "--noise", "gaussian").stderr
+
+
+def test_intervals_of_a_campaign():
+    """Those at hand, with a bound on sigma for one look or more in its place."""
+    stated, problem = sa.Problem(5, 2, sa.gaussian(0.5)), sa.Problem(5, 2, UNKNOWN)
+    phase = sa.Certified().first(problem, 1)
+    tally, pulls = Tally(phase.plan.size), 40 * phase.plan.size
+    assert _widths(problem, phase, tally) is None
+    world = sa.environment(FIVE, sa.gaussian(0.5))
+    world.add(tally, phase.plan, 0, pulls, np.random.default_rng(1))
+    ratio = _widths(problem, phase, tally) / _widths(stated, phase, tally)
+    assert ((ratio > 1.0) & (ratio < 1.4)).all()
 
 
 def test_a_look_at_many_arms_stays_cheap():

@@ -59,22 +59,21 @@ class Tally:
         c = _short(self.totals / np.maximum(self.counts, 1))
         sums, squares, every = self._totals.copy(), self._squares.copy(), np.arange(len(self))
         self._add_to_each(sums, -c)
-        for part in _halves(c * c):  # (y - c)^2 = y^2 - 2c (y - c) - c^2
-            self._add_to_each(squares, -part)
+        self._add_to_each(squares, *(-part for part in _halves(c * c)))
         rest = sums.copy()
-        while (rounded := rest.values()).any():
-            for part in _halves(rounded):
-                squares.add(every, -2 * c * part)
+        while (rounded := rest.values()).any():  # (y - c)^2 = y^2 - 2c (y - c) - c^2
+            high, low = _halves(rounded)
+            squares.add(np.tile(every, 2), np.concatenate([-2 * c * high, -2 * c * low]))
             rest.add(every, -rounded)
         return c, sums.values(), squares.values()
 
-    def _add_to_each(self, sums: ExactSums, value: float | NDArray[np.float64]) -> None:
-        """Add `value`, of few digits, once for each result: its product with a count is exact."""
-        every = np.arange(len(self))
+    def _add_to_each(self, sums: ExactSums, *values: float | NDArray[np.float64]) -> None:
+        """Add `values`, of few digits, once for each result: a product with a count is exact."""
         high, low = np.divmod(self.counts, 1 << _LEVEL_BITS)
-        sums.add(every, value * low)
+        parts = [value * low for value in values]
         if high.any():
-            sums.add(every, value * (high * float(1 << _LEVEL_BITS)))
+            parts += [value * (high * float(1 << _LEVEL_BITS)) for value in values]
+        sums.add(np.tile(np.arange(len(self)), len(parts)), np.concatenate(parts))
 
     @property
     def squares(self) -> NDArray[np.float64]:

@@ -17,6 +17,7 @@ from superarm.campaign import schema
 from superarm.campaign.standing import Standing
 from superarm.phase import Phase
 from superarm.problem import Problem
+from superarm.sigma import Estimated, at_look, shares
 from superarm.tally import Tally
 from superarm.verdict import Verdict
 
@@ -209,13 +210,16 @@ def arms_of(
 
 def _widths(problem: Problem, phase: Phase, tally: Tally) -> NDArray[np.float64] | None:
     info = phase.information(tally.pulls)
-    sigma = problem.noise.sigma(problem.k)
     if info is None or not problem.topk:
         return None
-    z = float(
-        norm.isf((1 - SURE) / (2 * problem.n))
-    )  # sub-Gaussian tails are at most slightly fatter
-    wide = max(z, math.sqrt(2 * math.log(2 * problem.n / (1 - SURE))))
+    unsure, for_sigma = shares(problem.noise, 1 - SURE)
+    question = at_look(problem, phase, tally, info.estimate(phase.plan, tally))
+    if isinstance(question, str):
+        return None
+    noise = question.noise
+    sigma = noise.bound(for_sigma) if isinstance(noise, Estimated) else noise.sigma(problem.k)
+    z = float(norm.isf(unsure / (2 * problem.n)))  # sub-Gaussian tails are at most slightly fatter
+    wide = max(z, math.sqrt(2 * math.log(2 * problem.n / unsure)))
     found: NDArray[np.float64] = wide * sigma * np.sqrt(np.maximum(0.0, info.diagonal()))
     return found if len(found) == problem.n else None
 
