@@ -194,6 +194,11 @@ def history(connection: Connection, id: int) -> list[Change]:
     rows = connection.execute(
         select(schema.change).where(_h.campaign == id).order_by(_h.number)
     ).all()
+    return described(rows)
+
+
+def described(rows: Sequence[Any]) -> list[Change]:
+    """Return rows of the history as changes, with what each says."""
     undone = {row.target for row in rows if row.kind == "undo"}
     return [_change(row, row.number in undone) for row in rows]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -100,6 +101,12 @@ def edits(connection: Connection, id: int, serial: int | None = None) -> Edits:
         .where(c.campaign == id, c.kind.in_(("amend", "void", "undo")))
         .order_by(c.number)
     ).all()
+    return edits_of(rows, serial)
+
+
+def edits_of(rows: Iterable[Any], serial: int | None = None) -> Edits:
+    """Return the same from rows of the history, in their order."""
+    rows = [row for row in rows if row.kind in ("amend", "void", "undo")]
     undone = {row.target for row in rows if row.kind == "undo"}
     amended: dict[Key, float] = {}
     voided = set()

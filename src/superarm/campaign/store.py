@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from sqlalchemy import Connection, Engine, create_engine, event, make_url, select
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
@@ -24,6 +24,9 @@ from sqlalchemy.pool import StaticPool
 from superarm.campaign import schema
 from superarm.campaign.migrate import HEAD, migrate, version
 from superarm.errors import SettingError, StoreError
+
+if TYPE_CHECKING:
+    from superarm.campaign.summary import Summary
 
 try:
     import fcntl
@@ -292,6 +295,30 @@ class Store:
             with suppress(OSError):
                 target.unlink()
             raise StoreError(f"{target}: the backup failed: {error}") from None
+
+    def check(self) -> list[str]:
+        """Return what is wrong in the store and what to do about it; nothing if all is well.
+
+        All that is kept for speed (tallies, counts) is compared with what the totals say.
+        """
+        from superarm.campaign.check import check_store
+
+        return check_store(self)
+
+    def copy_to(self, other: Store) -> int:
+        """Copy all campaigns to another store; return how many.
+
+        Nothing is copied where a name is taken there already.
+        """
+        from superarm.campaign.writing import copy_all
+
+        return copy_all(self, other)
+
+    def campaigns(self) -> list[Summary]:
+        """Return every campaign at a glance, by name."""
+        from superarm.campaign.summary import summaries
+
+        return summaries(self)
 
     def names(self) -> list[str]:
         """Return the names of all campaigns, in order."""
