@@ -10,13 +10,10 @@ from sqlalchemy import Connection, select, text
 
 from superarm.campaign import schema
 from superarm.campaign.contents import ChangeRow, Contents, PhaseRow, read
-from superarm.campaign.course import Course
-from superarm.campaign.ids import Key
 from superarm.campaign.replay import Step, replay
-from superarm.campaign.standing import Edits, edits_of
+from superarm.campaign.standing import edits_of
 from superarm.campaign.store import Store
 from superarm.errors import StoreError, SuperarmError, TotalError
-from superarm.problem import Problem
 from superarm.tally import Tally
 
 RESTORE = "restore a backup"
@@ -148,7 +145,9 @@ def _of_phase(contents: Contents, row: PhaseRow) -> Iterator[str]:
             return
     if row.last is not None and row.frontier > row.last:
         yield f"{which}: more positions were handed out than it has"
-    if len(places) and (((np.diff(places) == 0) & (np.diff(attempts) == 0)).any() or attempts.min() < 1):
+    if len(places) and (
+        ((np.diff(places) == 0) & (np.diff(attempts) == 0)).any() or attempts.min() < 1
+    ):
         yield f"{which}: a pull has two totals, or none of its number"
         return
     told = Counter[int]()
@@ -197,8 +196,8 @@ def _of_step(contents: Contents, step: Step, current: bool) -> Iterator[str]:
     row, which = step.row, f"phase {step.row.serial}"
     if (row.look, row.pulls) != (step.look, step.pulls):
         yield (
-            f"{which} stands at look {row.look} after {row.pulls} pulls, and look {step.look} comes "
-            f"after {step.pulls}"
+            f"{which} stands at look {row.look} after {row.pulls} pulls, and look {step.look} "
+            f"comes after {step.pulls}"
         )
         return
     if step.look and (row.tally is None or Tally.from_bytes(row.tally) != step.tally):
@@ -210,8 +209,9 @@ def _of_step(contents: Contents, step: Step, current: bool) -> Iterator[str]:
     elif row.needed is not None:
         positions, _ = contents.results.counting(row.serial, contents.edits(row.stage))
         there = int(((positions >= row.pulls) & (positions < row.needed)).sum())
-        if row.missing != row.needed - row.pulls - there:
-            yield f"{which} waits for {row.missing} totals, and {row.needed - row.pulls - there} miss"
+        missing = row.needed - row.pulls - there
+        if row.missing != missing:
+            yield f"{which} waits for {row.missing} totals, and {missing} are missing"
 
 
 def _of_end(contents: Contents, step: Step) -> Iterator[str]:

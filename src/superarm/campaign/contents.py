@@ -202,9 +202,8 @@ def read(connection: Connection, row: Any) -> Contents:
         PhaseRow(*found)
         for found in _rows(connection, schema.phase, row.id, *PhaseRow._fields[:-1])
     ]
-    columns = list(zip(*_rows(connection, schema.result, row.id, *RESULT), strict=True))
-    if columns:
-        columns[5:] = [_shared(column) for column in columns[5:]]
+    columns: list[Any] = list(zip(*_rows(connection, schema.result, row.id, *RESULT), strict=True))
+    columns[5:] = [_shared(column) for column in columns[5:]]
     changes = _rows(connection, schema.change, row.id, *ChangeRow._fields)
     return Contents(
         name=row.name,
@@ -218,7 +217,8 @@ def read(connection: Connection, row: Any) -> Contents:
         results=Results.of(columns or [()] * len(RESULT)),
         changes=sorted(ChangeRow(*change) for change in changes),
         open=sorted(
-            OpenRow(*found) for found in _rows(connection, schema.open_pull, row.id, *OpenRow._fields)
+            OpenRow(*found)
+            for found in _rows(connection, schema.open_pull, row.id, *OpenRow._fields)
         ),
         looks=sorted(
             (LookRow(*found) for found in _rows(connection, schema.look, row.id, *LookRow._fields)),

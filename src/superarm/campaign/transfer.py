@@ -116,7 +116,9 @@ def load(path: str | Path, store: Store, name: str | None = None) -> str:
     except StoreError as error:
         raise DataError(f"{path}: {error}") from None
     if steps[-1].row.serial != contents.serial:
-        raise DataError(f"{path}: its totals lead to phase {steps[-1].row.serial}, not {contents.serial}")
+        raise DataError(
+            f"{path}: its totals lead to phase {steps[-1].row.serial}, not {contents.serial}"
+        )
     with store.write() as connection:
         write(connection, contents, called, steps)
     return called
@@ -247,7 +249,9 @@ def _content(source: Path) -> tuple[Any, str]:
             data = gzip.decompress(data)
         found = json.loads(data, parse_constant=_no_number)
     except (OSError, EOFError) as error:
-        raise DataError(f"{source} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+        raise DataError(
+            f"{source} cannot be read: {getattr(error, 'strerror', None) or error}"
+        ) from None
     except (ValueError, RecursionError) as error:
         raise DataError(f"{source} is no export of a campaign: {error}") from None
     except Exception as error:  # of zlib, in the middle of a damaged file
@@ -317,12 +321,12 @@ def _columns(given: Mapping[str, Any], what: str) -> dict[str, list[Any]]:
         if name in _TEXT:
             right = kinds <= {str}
         elif name in _WHOLE:
-            right = kinds <= {int} and (not column or 0 <= min(column) and max(column) < 2**62)
+            right = kinds <= {int} and all(0 <= value < 2**62 for value in column)
         else:
             right = kinds <= {int, float, type(None) if what == "looks" else float}
             right = right and all(math.isfinite(v) for v in column if v is not None)
         if name in ("at", "given", "until"):
-            right = right and (not column or 0 <= min(column) and max(column) <= _LATEST)
+            right = right and all(0 <= value <= _LATEST for value in column)
         if not right:
             raise DataError(f"the column {name!r} of {what} has a value that cannot be")
     return found
