@@ -38,31 +38,23 @@ def estimate(n: int, groups: Groups) -> tuple[FloatArray, FloatArray]:
 
 
 def estimate_by_blocks(
-    n: int, blocks: Sequence[Sequence[SuperArm]], groups: Groups
+    n: int, blocks: Sequence[Sequence[tuple[SuperArm, Sequence[float]]]]
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the same where the shifts of a block were not measured equally often.
+    """Return the same where the shifts of a block, with their totals, have unequal numbers of them.
 
     A = sum_l w_l X_l'X_l and theta^ = A^-1 sum_l w_l X_l' ybar_l, w_l the least count in block l
-    and ybar the means: its covariance is at most sigma^2 A^-1.
+    and ybar the means: its covariance is at most sigma^2 A^-1. A set may be there twice.
     """
     weights: dict[SuperArm, float] = {}
     b = np.zeros(n)
     for block in blocks:
-        least = min(len(groups.get(members, ())) for members in block)
-        for members in block:
+        least = min(len(totals) for _, totals in block)
+        for members, totals in block:
             weights[members] = weights.get(members, 0) + least
             if least:
-                mean = math.fsum(groups[members]) / len(groups[members])
-                b += least * mean * indicator(n, members)
+                b += least * math.fsum(totals) / len(totals) * indicator(n, members)
     A = information(n, weights)
     return A, np.asarray(np.linalg.solve(A, b))
-
-
-def levelled(groups: Groups) -> dict[SuperArm, list[float]]:
-    """Return totals less their mean: all estimates move by the same, and lose fewer digits."""
-    every = [total for totals in groups.values() for total in totals]
-    mean = math.fsum(every) / len(every)
-    return {members: [total - mean for total in totals] for members, totals in groups.items()}
 
 
 # ---- Radii ---------------------------------------------------------------------------------------

@@ -63,41 +63,49 @@ def recompute(rule: Algorithm, step: Step) -> Found | str:
     return found(rule, step)
 
 
-def groups_of(step: Step, among: Sequence[int] | None = None) -> dict[SuperArm, list[float]]:
-    """Return all totals of each super-arm, greater being better; `among` renumbers arms.
+def pulled(step: Step, among: Sequence[int] | None = None) -> list[tuple[SuperArm, list[float]]]:
+    """Return each super-arm of a plan with all its totals, greater being better.
 
-    Super-arms are those of the export where it has them, otherwise of the plan made again.
+    Super-arms are those of the export where it has them, otherwise of the plan made again; `among`
+    renumbers arms, and leaves out others.
     """
     assert step.phase is not None
-    plan = step.phase.plan
+    plan, sign = step.phase.plan, step.problem.sign
     listed = step.row.members
     rows = plan.members(slice(None)).tolist() if listed is None else listed
-    place = None if among is None else {arm: i for i, arm in enumerate(among)}
-    sets = [
-        tuple(sorted(i for i in row if i >= 0))
-        if place is None
-        else tuple(sorted(place[i] for i in row if i in place))
-        for row in rows
+    every = range(step.problem.n) if among is None else among
+    place = {arm: i for i, arm in enumerate(every)}
+    found: list[tuple[SuperArm, list[float]]] = [
+        (tuple(sorted(place[i] for i in row if i in place)), []) for row in rows
     ]
-    found: dict[SuperArm, list[float]] = {}
-    sign = step.problem.sign
     order = plan.order(0, step.pulls).tolist()
     for index, total in zip(order, step.totals[: step.pulls].tolist(), strict=True):
-        found.setdefault(sets[index], []).append(sign * total)
+        found[index][1].append(sign * total)
     return found
+
+
+def _by_set(found: Sequence[tuple[SuperArm, list[float]]]) -> dict[SuperArm, list[float]]:
+    groups: dict[SuperArm, list[float]] = {}
+    for members, totals in found:
+        if totals:
+            groups.setdefault(members, []).extend(totals)
+    return groups
 
 
 def _look(step: Step, among: Sequence[int] | None = None) -> _Look:
     assert step.phase is not None
     plan = step.phase.plan
     arms = list(range(step.problem.n)) if among is None else list(among)
-    groups = reference_certified.levelled(groups_of(step, among))
+    every = pulled(step, among)
+    # All totals less their mean: all estimates move by the same, and lose fewer digits.
+    mean = math.fsum(total for _, totals in every for total in totals) / step.pulls
+    every = [(members, [total - mean for total in totals]) for members, totals in every]
     if isinstance(plan, CyclicPlan) and step.pulls % plan.size:
-        size, sets = plan.places, [tuple(row) for row in plan.members(slice(None)).tolist()]
-        blocks = [sets[start : start + size] for start in range(0, len(sets), size)]
-        A, theta = reference_certified.estimate_by_blocks(len(arms), blocks, groups)
+        size = plan.places
+        blocks = [every[start : start + size] for start in range(0, len(every), size)]
+        A, theta = reference_certified.estimate_by_blocks(len(arms), blocks)
     else:
-        A, theta = reference_certified.estimate(len(arms), groups)
+        A, theta = reference_certified.estimate(len(arms), _by_set(every))
     return _Look(theta, A, arms)
 
 
@@ -195,10 +203,9 @@ def _in_class(step: Step, family: Any) -> tuple[FloatArray, FloatArray]:
     if isinstance(family, int):
         look = _look(step)
         return look.theta, look.W
-    groups = groups_of(step)
-    pulled = [members for members, totals in groups.items() for _ in totals]
-    totals = [total for some in groups.values() for total in some]
-    return reference.least_squares(step.problem.n, pulled, totals, family)
+    pairs = [(members, total) for members, totals in pulled(step) for total in totals]
+    sets, every = [members for members, _ in pairs], [total for _, total in pairs]
+    return reference.least_squares(step.problem.n, sets, every, family)
 
 
 def _too_many(step: Step) -> str:

@@ -143,6 +143,8 @@ class _Check:
     def _schedule(self, steps: list[Step]) -> None:
         """The look must be a planned one, and all totals that it rests on must be there."""
         number, look, pulls = (self.claim.get(key) for key in ("phase", "look", "pulls"))
+        if not all(isinstance(value, int) for value in (number, look, pulls)):
+            raise _Refuted("it holds no verdict")
         last, before = steps[-1], 0
         for step in steps:
             if step.phase is None or step.phase.number == number:
@@ -155,7 +157,7 @@ class _Check:
             )
         if step.phase is None or not look:
             return
-        planned = step.phase.looks.time(look) if isinstance(look, int) and look > 0 else None
+        planned = step.phase.looks.time(look) if look > 0 else None
         if planned is None or pulls != before + planned:
             there = (
                 "there is no such look" if planned is None else f"it takes place after {planned:,}"
