@@ -316,7 +316,7 @@ def test_no_damaged_page_leads_to_a_traceback(tmp_path):
     assert said == len(data) // 4096
 
 
-def test_results_that_come_back_to_an_abandoned_phase(store):
+def test_results_that_come_back_to_an_abandoned_phase(store, tmp_path):
     """An amend may lead to another second phase; undone, the first one goes on where it was."""
     campaign = finished(store, sa.Focused(), problem=WIDE, means=WIDE_MEANS)
     if len({look.phase for look in campaign.looks()}) < 2:
@@ -325,8 +325,20 @@ def test_results_that_come_back_to_an_abandoned_phase(store):
     first = campaign.history(limit=1)[0]
     campaign.amend(first.id, first.first_total + 30.0, reason="slip")
     assert store.check() == []
-    campaign.undo()
-    assert str(campaign.verdict) == before
+    led_nowhere = {r.phase: r.state for r in campaign.history() if r.phase in (2, 3)}
+    assert set(led_nowhere.values()) <= {"not used"}
+    measure(campaign, means=WIDE_MEANS)
+    assert store.check() == []
+    assert campaign.verify().confirmed
+    campaign.export(tmp_path / "crew.json")
+    with sa.Store.open(":memory:") as other:
+        loaded = sa.Campaign.load(tmp_path / "crew.json", store=other)
+        assert other.check() == []
+        for one in (campaign, loaded):
+            one.undo()
+            assert str(one.verdict) == before
+        assert loaded.history() == campaign.history()
+        assert other.check() == []
     assert store.check() == []
 
 
