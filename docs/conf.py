@@ -43,7 +43,7 @@ python_use_unqualified_type_names = True
 nitpicky = True
 nitpick_ignore_regex = [
     (r"py:obj", r"(?!superarm(\.\w+)+$).*"),
-    (r"py:.*", r"(click|collections|matplotlib|np|numpy|pathlib|scipy|types|typing)\..*"),
+    (r"py:.*", r"(click|collections|datetime|matplotlib|np|numpy|pathlib|scipy|sqlalchemy|types|typing)\..*"),
     (r"py:class", r"superarm\.[a-z_]+\..*|[^.]*"),
 ]
 

@@ -10,10 +10,12 @@ from sqlalchemy import Connection, select, text
 
 from superarm.campaign import schema
 from superarm.campaign.contents import ChangeRow, Contents, PhaseRow, read
+from superarm.campaign.course import Course, fingerprint
 from superarm.campaign.replay import Step, replay
 from superarm.campaign.standing import edits_of
 from superarm.campaign.store import Store
 from superarm.errors import StoreError, SuperarmError, TotalError
+from superarm.phase import Next, Phase
 from superarm.tally import Tally
 
 RESTORE = "restore a backup"
@@ -161,6 +163,9 @@ def _of_phase(contents: Contents, row: PhaseRow) -> Iterator[str]:
     twice = positions[1:][np.diff(positions) == 0]
     if len(twice):
         yield f"{which}: position {int(twice[0])} has two totals that count"
+    both = np.intersect1d(positions, asked)
+    if len(both):
+        yield f"{which}: position {int(both[0])} has a total that counts, and is open too"
     there = np.union1d(positions, asked)
     if len(there) != row.frontier:
         lost = np.setdiff1d(np.arange(row.frontier), there)
@@ -172,27 +177,49 @@ def _of_phase(contents: Contents, row: PhaseRow) -> Iterator[str]:
 
 def derived(contents: Contents) -> list[str]:
     """Return where what a store keeps for speed differs from what the totals say."""
-    wrong = []
-    for row in contents.phases.values():
-        here = contents.results.stretch(row.serial)
-        if row.told != here.stop - here.start:
-            wrong.append(
-                f"phase {row.serial} counts {row.told} totals, and has {here.stop - here.start}"
-            )
+    wrong: list[str] = []
     try:
         course = contents.course()
         for stage in range(1, contents.stages + 1):
             steps = replay(contents, course, stage, every=False)
+            before = None
             for step in steps:
-                wrong += _of_step(contents, step, stage == contents.stages)
+                wrong += _of_step(step, before, stage == contents.stages)
+                before = step
             if stage == contents.stages:
                 wrong += _of_end(contents, steps[-1])
+        wrong += aside(contents, course)
     except SuperarmError as error:
         wrong.append(str(error))
     return [f"{said}; {REBUILD}" for said in wrong]
 
 
-def _of_step(contents: Contents, step: Step, current: bool) -> Iterator[str]:
+def aside(contents: Contents, course: Course) -> list[str]:
+    """Return which phases, of all that there were, cannot be made again from where they began."""
+    made: dict[int, Phase | None] = {}
+    wrong: list[str] = []
+    for row in contents.phases.values():  # a parent comes before what it leads to
+        problem = course.without(contents.gone(row.stage))
+        if row.parent is None:
+            first = course.first(problem, row.stage)
+            made[row.serial] = first if isinstance(first, Phase) else None
+            continue
+        before = made.get(row.parent)
+        made[row.serial] = None
+        if before is not None and row.origin is not None and row.origin_look is not None:
+            try:
+                tally = Tally.from_bytes(row.origin)
+                outcome = course.algorithm.look(problem, before, tally, row.origin_look)
+            except Exception:  # whatever damage does
+                outcome = None
+            if isinstance(outcome, Next) and fingerprint(outcome.phase) == row.fingerprint:
+                made[row.serial] = outcome.phase
+        if made[row.serial] is None:
+            wrong.append(f"phase {row.serial} cannot be made again from the look that led to it")
+    return wrong
+
+
+def _of_step(step: Step, before: Step | None, current: bool) -> Iterator[str]:
     row, which = step.row, f"phase {step.row.serial}"
     if (row.look, row.pulls) != (step.look, step.pulls):
         yield (
@@ -202,16 +229,14 @@ def _of_step(contents: Contents, step: Step, current: bool) -> Iterator[str]:
         return
     if step.look and (row.tally is None or Tally.from_bytes(row.tally) != step.tally):
         yield f"{which}: its tally is not the sum of its totals"
-    if not current:
-        return
-    if row.needed != step.needed:
+    if before is not None and (
+        row.origin_look != before.look
+        or row.origin is None
+        or Tally.from_bytes(row.origin) != before.tally
+    ):
+        yield f"{which} began from other totals than those of the phase before it"
+    if current and row.needed != step.needed:
         yield f"{which} waits for {row.needed} pulls, and its next look comes after {step.needed}"
-    elif row.needed is not None:
-        positions, _ = contents.results.counting(row.serial, contents.edits(row.stage))
-        there = int(((positions >= row.pulls) & (positions < row.needed)).sum())
-        missing = row.needed - row.pulls - there
-        if row.missing != missing:
-            yield f"{which} waits for {row.missing} totals, and {missing} are missing"
 
 
 def _of_end(contents: Contents, step: Step) -> Iterator[str]:

@@ -34,10 +34,10 @@ class PhaseRow(NamedTuple):
     last: int | None
     look: int
     pulls: int
-    told: int | None = None
     needed: int | None = None
-    missing: int | None = None
     tally: bytes | None = None
+    origin: bytes | None = None
+    origin_look: int | None = None
     members: list[list[int]] | None = None
     """The super-arms of its plan, in an export."""
 

@@ -23,6 +23,8 @@ class Summary:
     ----------
     state
         "measuring", "certified", or "ended" where the last look left it without a certificate.
+    told
+        Totals that count.
     n, k
         Arms that are left, and members of a group.
     margin
@@ -48,21 +50,23 @@ class Summary:
 
 def summaries(store: Store) -> list[Summary]:
     """Return a summary of each campaign, by name."""
-    c, q, p, r, h = (
+    c, q, p, r, o, h = (
         table.c
         for table in (
             schema.campaign,
             schema.question,
             schema.phase,
             schema.result,
+            schema.open_pull,
             schema.change,
         )
     )
-    told = select(func.sum(p.told)).where(p.campaign == c.id).scalar_subquery()
+    handed = select(func.sum(p.frontier)).where(p.campaign == c.id).scalar_subquery()
+    out = select(func.count()).where(o.campaign == c.id).scalar_subquery()
     last = select(func.max(r.at)).where(r.campaign == c.id).scalar_subquery()
     with store.read() as connection:
         rows = connection.execute(
-            select(c.id, c.name, c.created, c.state, c.margin, q.problem, told, last)
+            select(c.id, c.name, c.created, c.state, c.margin, q.problem, handed - out, last)
             .join_from(schema.campaign, schema.question, q.campaign == c.id)
             .order_by(c.name)
         ).all()

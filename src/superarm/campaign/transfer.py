@@ -10,6 +10,7 @@ import json
 import math
 import os
 import time
+from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
@@ -97,7 +98,7 @@ def contents_of(source: Path, content: Any) -> Contents:
 def load(path: str | Path, store: Store, name: str | None = None) -> str:
     """Take in a campaign under its own name or another; return the name."""
     from superarm.campaign.campaign import check_name
-    from superarm.campaign.check import findings
+    from superarm.campaign.check import aside, findings
     from superarm.campaign.replay import replay
     from superarm.campaign.writing import write
 
@@ -113,8 +114,11 @@ def load(path: str | Path, store: Store, name: str | None = None) -> str:
         course = contents.course()
         stages = range(1, contents.stages + 1)
         steps = [step for stage in stages for step in replay(contents, course, stage)]
+        lost = aside(contents, course)
     except StoreError as error:
         raise DataError(f"{path}: {error}") from None
+    if lost:
+        raise DataError(f"{path}: {lost[0]}")
     if steps[-1].row.serial != contents.serial:
         raise DataError(
             f"{path}: its totals lead to phase {steps[-1].row.serial}, not {contents.serial}"
@@ -151,7 +155,12 @@ def _plain(contents: Contents, plans: Mapping[int, list[list[int]]]) -> dict[str
         "serial": contents.serial,
         "state": contents.state,
         "phases": [
-            {**dict(zip(_PHASE, row, strict=False)), "members": plans.get(row.serial)}
+            {
+                **dict(zip(_PHASE, row, strict=False)),
+                "origin": None if row.origin is None else b64encode(row.origin).decode(),
+                "origin_look": row.origin_look,
+                "members": plans.get(row.serial),
+            }
             for row in contents.phases.values()
         ],
         "changes": [{**row._asdict(), "names": json.loads(row.names)} for row in contents.changes],
@@ -304,10 +313,13 @@ def _phase(row: Mapping[str, Any]) -> PhaseRow:
     values = {name: row[name] for name in _PHASE}
     for name in ("serial", "stage", "number", "frontier", "look", "pulls"):
         _whole(values[name])
-    for name in ("parent", "last"):
+    values |= {"origin_look": row["origin_look"], "members": row["members"]}
+    for name in ("parent", "last", "origin_look"):
         if values[name] is not None:
             _whole(values[name])
-    return PhaseRow(**{**values, "fingerprint": _text(row["fingerprint"])}, members=row["members"])
+    if row["origin"] is not None:
+        values["origin"] = b64decode(_text(row["origin"]), validate=True)
+    return PhaseRow(**{**values, "fingerprint": _text(row["fingerprint"])})
 
 
 def _columns(given: Mapping[str, Any], what: str) -> dict[str, list[Any]]:

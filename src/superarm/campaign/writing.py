@@ -52,10 +52,9 @@ def write(connection: Connection, contents: Contents, name: str, steps: Sequence
     )
     connection.execute(insert(schema.question).values(campaign=id, problem=problem, rule=rule))
     told = contents.results
-    stood = {step.row.serial: step for step in steps}
+    stood = _standing(steps)
     for row in contents.phases.values():
-        here = told.stretch(row.serial)
-        values = row._asdict() | {"told": here.stop - here.start} | _standing(contents, stood, row)
+        values = row._asdict() | stood.get(row.serial, _NOWHERE)
         del values["members"]
         connection.execute(insert(schema.phase).values(campaign=id, **values))
     columns = (told.serial.tolist(), told.position.tolist(), told.attempt.tolist())
@@ -66,23 +65,26 @@ def write(connection: Connection, contents: Contents, name: str, steps: Sequence
     add_rows(connection, schema.look, [(id, *row) for row in _looks(contents, steps)])
 
 
-def _standing(contents: Contents, stood: dict[int, Step], row: Any) -> dict[str, Any]:
-    """Return where a phase stands; one that led nowhere begins anew if it is come back to."""
-    step = stood.get(row.serial)
-    if step is None:
-        return {"look": 0, "pulls": 0, "needed": None, "missing": 0, "tally": None}
-    needed = step.needed
-    there = 0
-    if needed is not None:
-        positions, _ = contents.results.counting(row.serial, contents.edits(row.stage))
-        there = int(((positions >= step.pulls) & (positions < needed)).sum())
-    return {
-        "look": step.look,
-        "pulls": step.pulls,
-        "needed": needed,
-        "missing": 0 if needed is None else needed - step.pulls - there,
-        "tally": step.tally.to_bytes() if step.look else None,
-    }
+_NOWHERE = {"look": 0, "pulls": 0, "needed": None, "tally": None}
+"""Of a phase that led nowhere: it begins anew if it is come back to."""
+
+
+def _standing(steps: Sequence[Step]) -> dict[int, dict[str, Any]]:
+    """Return where each phase of the replay stands, and the look that led to it."""
+    found = {}
+    before: Step | None = None
+    for step in steps:
+        led = before if step.row.parent is not None else None
+        found[step.row.serial] = {
+            "look": step.look,
+            "pulls": step.pulls,
+            "needed": step.needed,
+            "tally": step.tally.to_bytes() if step.look else None,
+            "origin": None if led is None else led.tally.to_bytes(),
+            "origin_look": None if led is None else led.look,
+        }
+        before = step
+    return found
 
 
 def _looks(contents: Contents, steps: Sequence[Step]) -> Iterator[tuple[Any, ...]]:
