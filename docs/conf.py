@@ -43,7 +43,11 @@ python_use_unqualified_type_names = True
 nitpicky = True
 nitpick_ignore_regex = [
     (r"py:obj", r"(?!superarm(\.\w+)+$).*"),
-    (r"py:.*", r"(click|collections|datetime|matplotlib|np|numpy|pathlib|scipy|sqlalchemy|types|typing)\..*"),
+    (
+        r"py:.*",
+        r"(click|collections|datetime|matplotlib|np|numpy|pathlib|scipy|sqlalchemy|threading|types"
+        r"|typing)\..*",
+    ),
     (r"py:class", r"superarm\.[a-z_]+\..*|[^.]*"),
 ]
 

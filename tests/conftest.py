@@ -6,6 +6,7 @@ And a real PostgreSQL for the tests that ask for one.
 import os
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ["SUPERARM_CONFIG"] = os.devnull  # the settings of who runs the tests change none
 
 import pytest
 import servers

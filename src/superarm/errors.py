@@ -13,6 +13,7 @@
     ├── ConflictError    another total for a pull that has one already
     ├── DataError        a file that is missing, empty or malformed (with the line)
     ├── CampaignError    a campaign that is not there, or whose state does not allow it
+    ├── MeasurementError a program that is to measure, and fails or gives no total
     └── StoreError       a store that cannot be used: locked, damaged, full, newer, out of reach
 
 Each message says what was wrong, with which value, and what to do.
@@ -63,6 +64,10 @@ class DataError(SuperarmError):
 
 class CampaignError(SuperarmError):
     """There is no such campaign, or its state does not allow what was asked of it."""
+
+
+class MeasurementError(SuperarmError):
+    """What was to measure a total failed, or gave none that can be."""
 
 
 class StoreError(SuperarmError):

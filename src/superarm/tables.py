@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -47,6 +48,18 @@ class Table:
         if not math.isfinite(value):
             raise self.wrong(row, f"{shown(text)} is not a finite number")
         return value
+
+
+def as_cell(names: Sequence[str]) -> str:
+    """Return names as one cell, with semicolons between them; a name that has one is quoted."""
+    text = io.StringIO()
+    csv.writer(text, delimiter=";", lineterminator="").writerow(names)
+    return text.getvalue()
+
+
+def names_in(cell: str) -> tuple[str, ...]:
+    """Return the names in a cell that `as_cell` wrote, or a person."""
+    return tuple(name.strip() for name in next(csv.reader([cell], delimiter=";"), []))
 
 
 def read_table(path: str | Path, required: Sequence[str], what: str) -> Table:

@@ -25,7 +25,7 @@ from superarm.campaign.results import open_pulls, results
 from superarm.campaign.standing import Standing, find, missing, standing
 from superarm.campaign.status import Status, arms_of, counts_of_open, pace_of, told_in_all
 from superarm.campaign.store import Store
-from superarm.campaign.telling import take_in
+from superarm.campaign.telling import Label, take_in
 from superarm.campaign.totals import check_totals
 from superarm.errors import CampaignError, ProblemError, SettingError, TotalError
 from superarm.phase import Phase
@@ -221,9 +221,7 @@ class Campaign:
             Arms that are not there now: groups with any of them are put off.
         """
         size = whole("the number of pulls to ask for", size, SettingError, 1, MOST_AT_ONCE)
-        lease = real("lease (seconds)", lease, SettingError)
-        if not 0 < lease < math.inf:
-            raise SettingError(f"lease must be a number of seconds > 0, not {lease!r}")
+        lease = _seconds(lease)
         worker, away = short("worker", worker), _listed(without)
         self._waiting, first = "", []
         if self._where is not None and not self._where.ended and not away:
@@ -290,17 +288,19 @@ class Campaign:
         return Told(1, 0)
 
     def tell_many(
-        self, results: Iterable[tuple[str, float]], *, worker: str = "", site: str = ""
+        self, results: Iterable[tuple[str, float]], *, worker: Label = "", site: Label = ""
     ) -> Told:
-        """Take many totals, pairs of id and total: all of them, or none where one is refused."""
+        """Take many totals, pairs of id and total: all of them, or none where one is refused.
+
+        `worker` and `site` are a text each for all totals, or as many texts as totals.
+        """
         pairs = list(results)
         if not pairs:
             return Told(0, 0)
         keys = parse_all(id for id, _ in pairs)
         totals = self._valid(keys, [total for _, total in pairs])
-        told, due = take_in(
-            self.store, self._id, keys, totals, short("worker", worker), short("site", site)
-        )
+        labels = _labels("worker", worker, len(keys)), _labels("site", site, len(keys))
+        told, due = take_in(self.store, self._id, keys, totals, *labels)
         if due:
             self._settled()
         return told
@@ -330,6 +330,17 @@ class Campaign:
                 size = least = int((members_at(phase, [key.position])[0] >= 0).sum())
         asked.noise.check_total(value, size, least)
         return value + 0.0
+
+    def extend(self, ids: Iterable[str], lease: float = LEASE, worker: str = "") -> int:
+        """Keep pulls that are out for so many seconds from now; return how many there were.
+
+        With `worker`, only those that this worker still has.
+        """
+        from superarm.campaign.results import extend
+
+        return extend(
+            self.store, self._id, parse_all(ids), _seconds(lease), short("worker", worker)
+        )
 
     def give_back(self, ids: Iterable[str]) -> int:
         """Hand pulls back unmeasured, so that others get them; return how many were out."""
@@ -563,6 +574,22 @@ def short(what: str, text: str) -> str:
     if not isinstance(given, str) or len(text) > 10 * _LONGEST:
         raise SettingError(f"{what} must be a text of ordinary length, not {shown(text)}")
     return text.strip()
+
+
+def _labels(what: str, given: Label, count: int) -> Label:
+    if isinstance(given, str):
+        return short(what, given)
+    if len(given) != count:
+        raise SettingError(f"{what} must be a text, or {count:,} of them, not {len(given):,}")
+    known = {text: short(what, text) for text in set(given)}
+    return [known[text] for text in given]
+
+
+def _seconds(lease: float) -> float:
+    lease = real("lease (seconds)", lease, SettingError)
+    if not 0 < lease < math.inf:
+        raise SettingError(f"lease must be a number of seconds > 0, not {lease!r}")
+    return lease
 
 
 def said(reason: str) -> str:

@@ -111,6 +111,26 @@ def give_back(store: Store, id: int, keys: Iterable[Key]) -> int:
     return given
 
 
+def extend(store: Store, id: int, keys: Iterable[Key], lease: float, worker: str) -> int:
+    """Keep pulls that are out, with this worker if one is named, for `lease` seconds from now."""
+    kept, until = 0, time.time() + lease
+    with store.write() as connection:
+        for key in keys:
+            kept += connection.execute(
+                update(schema.open_pull)
+                .where(
+                    _o.campaign == id,
+                    _o.serial == key.serial,
+                    _o.position == key.position,
+                    _o.attempt == key.attempt,
+                    _o.until > 0,
+                    *((_o.worker == worker,) if worker else ()),
+                )
+                .values(until=until)
+            ).rowcount
+    return kept
+
+
 def _members(
     connection: Connection, where: Standing, course: Course, places: Sequence[tuple[int, int]]
 ) -> list[tuple[str, ...]]:

@@ -22,18 +22,40 @@ _p, _r, _o = schema.phase.c, schema.result.c, schema.open_pull.c
 _FEW = 500  # of a phase: up to so many are looked up one by one
 
 
+Label = str | Sequence[str]
+"""A text for all totals, or one for each."""
+
+
 def take_in(
-    store: Store, id: int, keys: Sequence[Key], totals: Sequence[float], worker: str, site: str
+    store: Store, id: int, keys: Sequence[Key], totals: Sequence[float], worker: Label, site: Label
 ) -> tuple[Told, bool]:
     """Take totals that are possible; return how many were new, and whether a look is due."""
     with store.write() as connection:
         where = standing(connection, id, lock=True)
         now = time.time()
+        labels = _Labels(keys, worker, site)
         new = sum(
-            _Batch(connection, where, serial, keys, totals).add(now, worker, site)
+            _Batch(connection, where, serial, keys, totals).add(now, labels)
             for serial in dict.fromkeys(key.serial for key in keys)
         )
         return Told(new, len(keys) - new), standing(connection, id).due
+
+
+class _Labels:
+    """Who measured each total, and where."""
+
+    def __init__(self, keys: Sequence[Key], worker: Label, site: Label) -> None:
+        self.worker, self.site = worker, site
+        plain = isinstance(worker, str) and isinstance(site, str)
+        self.rows = {} if plain else {key: row for row, key in enumerate(keys)}
+
+    def of(self, key: Key) -> tuple[str, str]:
+        """Return worker and site of one total."""
+        worker, site = self.worker, self.site
+        return (
+            worker if isinstance(worker, str) else worker[self.rows[key]],
+            site if isinstance(site, str) else site[self.rows[key]],
+        )
 
 
 class _Batch:
@@ -57,7 +79,7 @@ class _Batch:
         places = np.array(list(self.totals), dtype=np.int64)
         self.low, self.high = int(places[:, 0].min()), int(places[:, 0].max())
 
-    def add(self, now: float, worker: str, site: str) -> int:
+    def add(self, now: float, labels: _Labels) -> int:
         """Add what is new; raise for the first that cannot be taken."""
         there = self._there()
         fresh = []
@@ -70,8 +92,16 @@ class _Batch:
         self._check_asked(fresh, there)
         if not fresh:
             return 0
+        serial = self.serial
         rows = [
-            (self.where.id, self.serial, *place, self.totals[place], now, worker, site)
+            (
+                self.where.id,
+                serial,
+                *place,
+                self.totals[place],
+                now,
+                *labels.of(Key(serial, *place)),
+            )
             for place in fresh
         ]
         add_rows(self.connection, schema.result, rows)

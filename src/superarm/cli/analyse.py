@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -126,7 +125,9 @@ def _pulls(path: str) -> Table:
 
 
 def _members(table: Table, row: int, cell: str) -> tuple[str, ...]:
-    names = tuple(name.strip() for name in next(csv.reader([cell], delimiter=";"), []))
+    from superarm.tables import names_in
+
+    names = names_in(cell)
     if not names or "" in names:
         raise table.wrong(row, f"{cell!r} is not a group: names with semicolons between them")
     return names

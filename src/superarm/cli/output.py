@@ -6,6 +6,8 @@ import csv
 import io
 from collections.abc import Sequence
 
+from superarm.tables import as_cell as as_cell  # here too: it is how commands write a group
+
 NUMBER = "-+.0123456789,"
 
 
@@ -16,13 +18,6 @@ def as_csv(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     writer.writerow(header)
     writer.writerows(rows)
     return text.getvalue().rstrip("\n")
-
-
-def as_cell(names: Sequence[str]) -> str:
-    """Return names as one cell, with semicolons between them; a name that has one is quoted."""
-    text = io.StringIO()
-    csv.writer(text, delimiter=";", lineterminator="").writerow(names)
-    return text.getvalue()
 
 
 def as_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
