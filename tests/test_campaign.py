@@ -344,3 +344,16 @@ def test_frames(backend, store):
     assert campaign.to_frame(backend).shape == (10, 10)
     with pytest.raises(sa.SettingError, match="backend"):
         campaign.to_frame("excel")
+
+
+def test_what_the_totals_say_against_the_assumptions_is_a_warning(store):
+    campaign = sa.Campaign.create("c", PROBLEM, sa.Certified(aim=10**6), store=store, rng=1)
+    assert campaign.diagnose() is None
+    for worker, offset in (("Ann", 0.0), ("Bo", 2.0)):
+        for pull in campaign.ask(100):
+            campaign.tell(pull.id, total_of(pull) + offset, worker=worker)
+    assert any("Bo" in text for text in campaign.status().warnings)
+    assert campaign.status().warnings == campaign.diagnose().warnings
+    clean = sa.Campaign.create("d", PROBLEM, store=store, rng=1)
+    measure(clean, 50)
+    assert clean.status().warnings == ()

@@ -560,3 +560,11 @@ finally:
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stderr.splitlines()[-1] == "loaded: []"
+
+
+def test_diagnose_checks_the_totals(crew: str) -> None:
+    assert "no totals yet" in called("diagnose", crew).stderr
+    for row in asked(crew, 40):
+        done("tell", crew, row["id"], total_of(row["members"]))
+    for form, sign in (("table", "additive"), ("json", '"findings"'), ("csv", "check,p_value")):
+        assert sign in done("diagnose", crew, "--format", form)

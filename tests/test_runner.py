@@ -255,7 +255,8 @@ def test_what_others_measure_at_that_time_is_kept_when_one_fails(crew: sa.Campai
 
     with pytest.raises(sa.MeasurementError, match="broken"):
         run(crew, measure, parallel=3, size=6)
-    assert [result.id for result in crew.history()] == ["p1-1", "p1-2"]
+    told = {result.id for result in crew.history()}
+    assert {"p1-1", "p1-2"} <= told <= {"p1-1", "p1-2", "p1-3"}  # a quick one may get another
     assert not [pull for pull in crew.open_pulls() if pull.worker]
 
 

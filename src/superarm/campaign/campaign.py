@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from sqlalchemy import delete, insert, select
+from sqlalchemy import Connection, delete, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from superarm._checks import bounded_real, flag, real, shown, whole
@@ -18,6 +18,7 @@ from superarm.algorithms.base import check_algorithm, check_problem
 from superarm.campaign import changes, hot, schema
 from superarm.campaign.asking import Handed, hand_out, members_at, replicates
 from superarm.campaign.course import Course, uncertified
+from superarm.campaign.examined import MOST, examined
 from superarm.campaign.ids import Key, parse, parse_all
 from superarm.campaign.looks import settle
 from superarm.campaign.records import Change, LookTaken, OpenPull, Pull, Result, Told, moment
@@ -27,6 +28,7 @@ from superarm.campaign.status import Status, arms_of, counts_of_open, pace_of, t
 from superarm.campaign.store import Store
 from superarm.campaign.telling import Label, take_in
 from superarm.campaign.totals import check_totals
+from superarm.diagnostics import Diagnostics
 from superarm.errors import CampaignError, ProblemError, SettingError, TotalError
 from superarm.phase import Phase
 from superarm.plain import from_plain, problem_from_plain, problem_to_plain, to_plain
@@ -68,6 +70,7 @@ class Campaign:
         self._id, self._course = int(row.id), course
         self._where: Standing | None = None
         self._kept: tuple[tuple[int, int], Phase, Problem] | None = None
+        self._checked: tuple[tuple[int, int], int, tuple[str, ...]] = (-1, -1), 0, ()
         self._waiting = ""
 
     @classmethod
@@ -475,7 +478,9 @@ class Campaign:
             out, lapsed, holders = counts_of_open(connection, where)
             pace = pace_of(connection, where)
             told, waits = told_in_all(connection, where), missing(connection, where)
+            warnings = self._warnings(connection, where, told)
         verdict = self._dressed(known.verdict, history)
+        verdict = replace(verdict, warnings=(*verdict.warnings, *warnings))
         forecast = verdict.forecast
         if forecast is not None:  # counted from the look: what came since is there already
             forecast = max(0, forecast - max(0, where.frontier - out - where.pulls))
@@ -503,6 +508,27 @@ class Campaign:
         from superarm.campaign.course import stored_tally
 
         return stored_tally(connection, self._id, where.serial) if where.look else None
+
+    def diagnose(self) -> Diagnostics | None:
+        """Check all totals against what a certificate counts on; None while there are none.
+
+        Are they sums, is the noise as stated, are there slips of the pen, trends, or differences
+        between workers or sites; see `superarm.diagnose`. `status` has the warnings, as long as
+        there are at most 20,000 totals.
+        """
+        where = self._settled()
+        with self.store.read() as connection:
+            return examined(connection, where, self._course)
+
+    def _warnings(self, connection: Connection, where: Standing, told: int) -> tuple[str, ...]:
+        """Return the warnings of the checks; they are made again where much has come since."""
+        if told > MOST:
+            return ()
+        mark, count = (where.changes, where.stage), self._checked[1]
+        if self._checked[0] != mark or not count <= told <= count + max(10, count // 50):
+            found = examined(connection, where, self._course)
+            self._checked = mark, told, () if found is None else found.warnings
+        return self._checked[2]
 
     def history(
         self, *, start: int = 0, limit: int | None = None, newest_first: bool = False

@@ -8,7 +8,15 @@ from superarm.cli.campaign.change import amend, record, retire, undo, void
 from superarm.cli.campaign.keep import delete, export, load
 from superarm.cli.campaign.measure import ask, back, extend, tell
 from superarm.cli.campaign.new import new
-from superarm.cli.campaign.report import changes, history, looks, open_pulls, overview, status
+from superarm.cli.campaign.report import (
+    changes,
+    diagnose,
+    history,
+    looks,
+    open_pulls,
+    overview,
+    status,
+)
 from superarm.cli.campaign.run import run
 from superarm.cli.verify import verify
 
@@ -20,7 +28,7 @@ def campaign() -> None:
 
 for command in (
     *(new, overview, ask, tell, status, run),
-    *(open_pulls, back, extend, history, looks, changes),
+    *(open_pulls, back, extend, history, looks, changes, diagnose),
     *(amend, void, undo, retire, record),
     *(export, load, verify, delete),
 ):

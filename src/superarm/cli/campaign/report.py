@@ -269,3 +269,27 @@ def changes(name: str, store: str | None, form: str) -> None:
 def _change(change: Change, header: Sequence[str]) -> list[object]:
     values = {name: getattr(change, name) for name in header} | {"at": stamp(change.at)}
     return ["" if value is None else value for value in values.values()]
+
+
+@click.command()
+@click.argument("name")
+@store_option
+@format_option("A list to read, one JSON object, or a CSV line a check.")
+def diagnose(name: str, store: str | None, form: str) -> None:
+    """Check all totals of campaign NAME: are they sums, with the noise stated, from first to last.
+
+    Workers and sites are compared too, where totals name them.
+    """
+    found = opened(name, store).diagnose()
+    if found is None:
+        click.echo("no totals yet: nothing to check", err=True)
+    elif form == "json":
+        click.echo(json.dumps(found.to_dict(), indent=2))
+    elif form == "csv":
+        rows = [
+            (one.check, one.p_value, one.beyond and not one.harmless, one.sentence)
+            for one in found.findings
+        ]
+        click.echo(as_csv(("check", "p_value", "warning", "sentence"), rows))
+    else:
+        click.echo(str(found))
