@@ -15,6 +15,7 @@ sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "evidence")]
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy: every core has a process
 
+import adaptive_runs  # noqa: E402
 import campaign_runs  # noqa: E402
 import certified_runs  # noqa: E402
 import guarantee_runs  # noqa: E402
@@ -26,6 +27,7 @@ import table2_runs  # noqa: E402
 PARTS = (
     guarantee_runs,
     certified_runs,
+    adaptive_runs,
     law_runs,
     quadratic_runs,
     table2_runs,

@@ -193,6 +193,10 @@ class Static(Algorithm):
         """Return C_t for a phase, where it depends on more than its share of delta."""
         return self.constant(problem, phase.delta)
 
+    def at_tally(self, C: Any, tally: Tally, look: int) -> Any:
+        """Return C_t of a look, where it may depend on what came back."""
+        return C.at_look(tally.pulls, look)
+
     @abstractmethod
     def sides(
         self, problem: Problem, phase: Phase, look: int, theta: Vector, info: Information, C: Any
@@ -258,7 +262,8 @@ class Static(Algorithm):
         C = self.radius_of(problem, phase)
         try:
             signed = problem.sign * estimate.centred
-            sides = self.sides(problem, phase, look, signed, info, C.at_look(t, look))
+            C_t = self.at_tally(C, tally, look)
+            sides = self.sides(problem, phase, look, signed, info, C_t)
         except NegativeCycleError:
             reason = "the estimates do not yet exclude costs below 0 round a cycle"
             return Go(no_answer(self.name, problem, phase, t, look, reason))

@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
 from superarm._checks import whole
+from superarm.adaptive import Adaptive
+from superarm.algorithms.adapting import adaptive_radius, check_labels, plan_with_pilot
 from superarm.algorithms.base import Sides, Static, Vector, check_choice, check_topk
 from superarm.algorithms.radii import check_normal, phase_radius
 from superarm.decision import TopK
@@ -23,6 +26,7 @@ from superarm.plan import Plan
 from superarm.problem import Problem
 from superarm.schedule import LAST, Cycles, Planned, Schedule
 from superarm.sigma import SHARE, Estimated
+from superarm.tally import Tally
 
 _APART = 1.08  # calibrated looks: nearer ones are hardly new, and take time to simulate
 _LEAST_WIDTH = 1e-300  # in place of 0, to divide by
@@ -43,8 +47,10 @@ class Certified(Static):
     Parameters
     ----------
     radius
-        "levels": for any noise, by a union bound over all sets; or "calibrated": for normal noise,
-        by simulation, which needs fewer pulls. Arms are then put to places at random.
+        "levels": for any noise, by a union bound over all sets; "calibrated": for normal noise, by
+        simulation, which needs fewer pulls (arms are then put to places at random); or "adaptive":
+        for independent labels, by an estimate of their variance, which needs fewer pulls where many
+        arms are nearly sure to succeed or to fail.
     budget
         Look only once, after so many pulls: the answer is then the best found, its certificate
         says which epsilon is reached at 1 - delta, and `Verdict.confidence` how sure the epsilon
@@ -56,7 +62,7 @@ class Certified(Static):
 
     design: Design = field(default_factory=Cyclic)
     schedule: Schedule = field(default_factory=Cycles)
-    radius: Literal["levels", "calibrated"] = "levels"
+    radius: Literal["levels", "calibrated", "adaptive"] = "levels"
     budget: int | None = None
     aim: int | None = None
 
@@ -64,9 +70,9 @@ class Certified(Static):
     PRESETS: ClassVar[dict[str, dict[str, Any]]] = {"corrected": {}}
 
     def check_settings(self) -> None:
-        check_choice("radius", self.radius, ("levels", "calibrated"))
-        if self.radius == "calibrated":
-            self._check_calibrated()
+        check_choice("radius", self.radius, ("levels", "calibrated", "adaptive"))
+        if self.radius != "levels":
+            self._check_cycles()
         if self.aim is not None:
             whole("aim (pulls)", self.aim, SettingError, 1, LAST)
         if self.budget is not None:
@@ -79,12 +85,17 @@ class Certified(Static):
                 "aim is for looks at whole cycles: leave it out with a budget or another schedule"
             )
 
-    def _check_calibrated(self) -> None:
+    def _check_cycles(self) -> None:
         if self.budget is not None:
-            raise SettingError("a budget needs the radius levels: leave out calibrated")
+            raise SettingError(f"a budget needs the radius levels: leave out {self.radius}")
         if not (isinstance(self.design, Cyclic) and isinstance(self.schedule, Cycles)):
-            raise SettingError("a calibrated radius needs a cyclic design and looks at cycles")
-        if self.schedule == Cycles():
+            article = "a" if self.radius == "calibrated" else "an"
+            raise SettingError(
+                f"{article} {self.radius} radius needs a cyclic design and looks at cycles"
+            )
+        if self.radius == "adaptive" and self.sigma == "paper":
+            raise SettingError("an adaptive radius estimates the noise: leave out sigma paper")
+        if self.radius == "calibrated" and self.schedule == Cycles():
             object.__setattr__(self, "schedule", Cycles(_APART))
 
     def at_once(self, design: Design, pulls: int) -> Self:
@@ -94,6 +105,8 @@ class Certified(Static):
         check_topk(problem, self.name)
         if self.radius == "calibrated":
             check_normal(problem)
+        if self.radius == "adaptive":
+            check_labels(problem)
 
     def layout(self, problem: Problem, rng: np.random.Generator) -> Plan:
         design = self.design
@@ -101,6 +114,8 @@ class Certified(Static):
             if design == Cyclic():  # shorter cycles: a spectrum that is not flat costs little here
                 design = Cyclic(max(1, round(blocks_that_pay(problem) / 2)))
             return replace(design, relabel=True).plan(problem, rng)
+        if self.radius == "adaptive" and isinstance(design, Cyclic):
+            return plan_with_pilot(design, problem, rng)
         if self.budget is not None and design == Cyclic():
             least, also = problem.n, ""
             if not problem.noise.known:
@@ -121,13 +136,18 @@ class Certified(Static):
         aim = self.aim or expected_pulls(problem, sigma, delta)
         return Levels(sigma, logs, rho=aim / (2 * float(logs.mean()) + 1))
 
-    def radius_of(self, problem: Problem, phase: Phase) -> Levels | Calibrated:
+    def radius_of(self, problem: Problem, phase: Phase) -> Levels | Calibrated | Adaptive:
         if self.radius == "levels":
             return self.constant(problem, phase.delta)
+        if self.radius == "adaptive":
+            return adaptive_radius(phase, partial(self.constant, problem))
         sigma, pairs = self.scale(problem), problem.epsilon == 0
         aim = self.aim or expected_pulls(problem, sigma, phase.delta)
         n, k, open_ended = problem.n, problem.k, not problem.noise.known
         return phase_radius("calibrated", phase, n, k, sigma, pairs, aim, open_ended)
+
+    def at_tally(self, C: Any, tally: Tally, look: int) -> Any:
+        return C.at_tally(tally, look) if isinstance(C, Adaptive) else C.at_look(tally.pulls, look)
 
     def sides(
         self,

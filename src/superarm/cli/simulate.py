@@ -66,7 +66,9 @@ DESIGN = "Where to measure.  [default: cyclic for certified, uniform for others]
 @click.option("--oracle", help="saqm: peeling, fpk, swap, multistart, exact or brute-force.")
 @click.option("--bound", help="saqm: spectral, shift or sdp; for alpha certified.")
 @click.option(
-    "--radius", help="certified, focused: levels or calibrated; icb: independent or ellipsoid."
+    "--radius",
+    help="certified: levels, calibrated or adaptive; focused: levels or calibrated; icb: "
+    "independent or ellipsoid.",
 )
 @click.option("--threshold", type=float, help="sa-foa: share of epsilon at which it stops.")
 @click.option("--draws", type=int, help="sa-foa: l; l*n super-arms are drawn at a look.")
