@@ -31,14 +31,16 @@ HEADER = (
     "99 % interval",
 )
 RUNS, TABLE_RUNS = 2_000, 20
-CAUGHT = {"as noisy as can be": Cut, "nearly hopeless": CutByThree, "nearly sure": CutByThree}
+NOISY = ("as noisy as can be",)  # as under "The certified default"
+CAUGHT = {NOISY[0]: Cut, "nearly hopeless": CutByThree, "nearly sure": CutByThree}
 MOST = {quiz: (0.8 if quiz == "pokemon" else 1.05) * most for quiz, (most, _) in CROWD.items()}
 
 
 def jobs():
     """Name and function of each run; a function returns its row and whether the claim holds."""
     for name in SURE:
-        yield f"adaptive on {name}", partial(right, name)
+        if name not in NOISY:
+            yield f"adaptive on {name}", partial(right, name)
     for name, kind in CAUGHT.items():
         yield f"adaptive on {name}, radius / {kind.by:g}", partial(caught, name, kind)
     for quiz in CROWD:

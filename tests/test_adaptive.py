@@ -408,5 +408,5 @@ def test_wrong_at_most_delta(name):
     ("name", "kind"), [("as noisy as can be", Cut), ("nearly sure", CutByThree)]
 )
 def test_a_cut_radius_is_caught(name, kind):
-    runs, delta = 300, 0.03
+    runs, delta = 200, 0.03
     assert hunt_adaptive(name, runs, delta, kind).wrong > most_wrong(runs, delta)
