@@ -13,22 +13,51 @@ from statistics import linear_regression, median
 AS_GIVEN = dict(os.environ)
 """The environment before `one_thread`: what a user's own processes have."""
 
-HEADER = ("what", "figure", "target", "ratio to reference", "met")
+now = time.process_time
+"""Calls with one thread are timed by the processor: other work on the machine disturbs it less."""
+
+LOSS = 0.2
+"""A ratio that has lost more than this share is pointed out."""
+
+HEADER = ("what", "figure", "ratio", "last", "target", "met")
+
+Ratios = tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a part is told: whether figures matter, and the seconds another solver may take."""
+
+    quick: bool = False
+    limit: float = 10.0
 
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table; `met` is None where there is no target."""
+    """One line of a table; `met` is None where there is no target.
+
+    `ratios`, the greater the better, have both their sides measured in this run, so that they can
+    be compared with those of another; `note` says of what or where they are.
+    """
 
     what: str
     figure: str
     target: str = ""
-    ratio: str = ""
+    ratios: Ratios = ()
+    note: str = ""
     met: bool | None = None
 
-    def cells(self) -> tuple[str, ...]:
+    def cells(self, last: Ratios = ()) -> tuple[str, ...]:
         met = {None: "", True: "yes", False: "**no**"}[self.met]
-        return (self.what, self.figure, self.target, self.ratio, met)
+        now, before = (", ".join(map(times_faster, ratios)) for ratios in (self.ratios, last))
+        if self.lost(last):
+            before += " **lost**"
+        return (self.what, self.figure, f"{now} {self.note}".strip(), before, self.target, met)
+
+    def lost(self, last: Ratios) -> bool:
+        """Whether a ratio is more than `LOSS` below what it was."""
+        pairs = zip(self.ratios, last, strict=False)
+        return any(now < (1 - LOSS) * before for now, before in pairs)
 
 
 @dataclass(frozen=True)
@@ -80,21 +109,21 @@ def in_turns(
 def mean_seconds(call: Callable[[], object], often: int, most: float) -> float:
     """Seconds of one call, the mean of so many, or of fewer where they take more than `most`."""
     batch, done = max(1, often // 10), 0
-    started = time.perf_counter()
+    started = now()
     while True:
         for _ in range(batch):
             call()
         done += batch
-        taken = time.perf_counter() - started
+        taken = now() - started
         if done >= often or taken > most:
             return taken / done
 
 
 def clock(call: Callable[[], object]) -> float:
     """Seconds of one call."""
-    started = time.perf_counter()
+    started = now()
     call()
-    return time.perf_counter() - started
+    return now() - started
 
 
 def exponent(sizes: Sequence[float], times: Sequence[float]) -> float:

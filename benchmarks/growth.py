@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
-from common import Row, exponent, in_turns, seconds, tell, times_faster
+from common import Options, Row, exponent, in_turns, seconds, tell
 from peeling import random_weights
 
 import superarm as sa
@@ -19,7 +19,8 @@ from superarm.tally import Tally
 Call = Callable[[], object]
 
 
-def rows(quick: bool) -> list[Row]:
+def rows(options: Options) -> list[Row]:
+    quick = options.quick
     sizes = (10, 20) if quick else (10, 30, 100, 300)
     few = (8, 10) if quick else (10, 12, 14, 16, 18, 20)
     repeats = 1 if quick else 5
@@ -58,9 +59,11 @@ def look_row(
         numbers = [math.comb(n, n // 2) for n in sizes]
         last = exponent(numbers[-2:], ours[-2:])
         fit = f"C(n,k)^{exponent(numbers, ours):.2f} (^{last:.2f} from {sizes[-2]} on)"
-    ratio = f"{times_faster(times['reference'].least / ours[0])} at n={sizes[0]}"
+    ratio = times["reference"].least / ours[0]
     what = f"growth: a look of {rule.name}, {where}, n = {listed(sizes)}"
-    return Row(what, f"{', '.join(map(seconds, ours))}; {fit}", ratio=ratio)
+    return Row(
+        what, f"{', '.join(map(seconds, ours))}; {fit}", ratios=(ratio,), note=f"at n={sizes[0]}"
+    )
 
 
 def measured(problem: sa.Problem, rule: sa.SAQM, whole: bool) -> tuple[object, Tally]:
@@ -115,7 +118,7 @@ def inverse_row(sizes: Sequence[int], repeats: int) -> Row:
     return Row(
         f"growth: Cholesky factor and inverse, n = {listed(sizes)} (ratios to numpy.linalg.inv)",
         figures(sizes, taken),
-        ratio=f"{', '.join(f'{ratio:.2g}' for ratio in ratios)} x",
+        ratios=tuple(ratios),
     )
 
 
@@ -132,7 +135,8 @@ def peeling_row(sizes: Sequence[int], repeats: int) -> Row:
     return Row(
         f"growth: greedy peeling, n = {listed(sizes)}",
         figures(sizes, taken),
-        ratio=f"{times_faster(times['reference'].least / taken[1])} at n={small}",
+        ratios=(times["reference"].least / taken[1],),
+        note=f"at n={small}",
     )
 
 

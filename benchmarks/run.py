@@ -1,52 +1,94 @@
-"""Benchmarks: figures, targets, and how many times faster than `superarm.reference`.
+"""Benchmarks: figures, targets, and how many times better than something else in the same run.
 
-Prints one Markdown table on stdout and writes it to build/bench.md; progress goes to stderr. A
+Prints one Markdown page on stdout and writes it to build/bench.md; progress goes to stderr. A
 figure is the least over repeats (all in turns), which other work on the machine disturbs least.
+
+A part is a file beside this one, named in PARTS: its docstring's first line is a heading, and its
+`rows(options)` are a table. benchmarks/last.json has the ratios that were last kept (`--keep`).
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import platform
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
+from types import ModuleType
 
-from common import HEADER, Row, one_thread, tell
+from common import HEADER, LOSS, Options, Ratios, Row, one_thread, tell
 
-GROUPS = ("rounds", "peeling", "quadratic", "certified", "bulk", "startup", "growth")
+PARTS = (
+    "rounds",
+    "peeling",
+    "quadratic",
+    "solvers",
+    "certified",
+    "designs",
+    "rivals",
+    "bulk",
+    "startup",
+    "growth",
+    "scale",
+    "store",
+)
 RESULT = Path(__file__).resolve().parents[1] / "build" / "bench.md"
+LAST = Path(__file__).resolve().parent / "last.json"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Run the benchmarks.")
-    parser.add_argument("groups", nargs="*", help=f"some of {', '.join(GROUPS)}; none: all")
+    parser.add_argument(
+        "--only", nargs="+", choices=PARTS, default=PARTS, metavar="PART", help=", ".join(PARTS)
+    )
+    parser.add_argument(
+        "--limit", type=float, default=10.0, help="seconds for each solve by others (default 10)"
+    )
     parser.add_argument(
         "--quick", action="store_true", help="run all code in a moment, for figures of no worth"
     )
-    parser.add_argument("--output", type=Path, help="where the table goes (default build/bench.md)")
-    options = parser.parse_args()
-    unknown = set(options.groups) - set(GROUPS)
-    if unknown:
-        parser.error(f"no such group: {', '.join(sorted(unknown))}")
+    parser.add_argument(
+        "--keep", action="store_true", help="later runs are compared with this one's ratios"
+    )
+    parser.add_argument("--last", type=Path, default=LAST, help=argparse.SUPPRESS)
+    parser.add_argument("--output", type=Path, help="where the page goes (default build/bench.md)")
+    chosen = parser.parse_args()
+    if chosen.quick and chosen.keep:
+        parser.error("figures of --quick are of no worth: leave out --keep")
+    if not chosen.limit > 0:
+        parser.error(f"--limit must be above 0, not {chosen.limit:g}")
     one_thread()
-    modules = [import_module(name) for name in options.groups or GROUPS]
-    table = markdown(row for module in modules for row in module.rows(options.quick))
-    print(table)
-    output = options.output
-    if output is None and not options.quick and not options.groups:
+    options = Options(chosen.quick, chosen.limit)
+    last = {} if chosen.quick else read(chosen.last)
+    tables = {part: rows_of(part, options) for part in chosen.only}
+    page = "\n\n".join([*(table(*pair, last) for pair in tables.values()), under()])
+    print(page)
+    output = chosen.output
+    if output is None and not chosen.quick and len(tables) == len(PARTS):
         output = RESULT
     if output is not None:
         output.parent.mkdir(parents=True, exist_ok=True)
-        output.write_text(f"{table}\n", encoding="utf-8")
+        output.write_text(f"{page}\n", encoding="utf-8")
         tell(f"written to {os.path.relpath(output)}")
+    every = [row for _, rows in tables.values() for row in rows]
+    for row in every:
+        if row.lost(last.get(row.what, ())):
+            tell(f"more than {LOSS:.0%} lost: {row.what}")
+    if chosen.keep:
+        keep(chosen.last, every, complete=len(tables) == len(PARTS))
 
 
-def markdown(rows: Iterable[Row]) -> str:
-    """One table, and under it on what it was made."""
-    cells = [HEADER, *(row.cells() for row in rows)]
+def rows_of(part: str, options: Options) -> tuple[ModuleType, list[Row]]:
+    module = import_module(part)
+    return module, list(module.rows(options))
+
+
+def table(module: ModuleType, rows: Iterable[Row], last: Mapping[str, Ratios]) -> str:
+    """The heading of a part, and a table."""
+    cells = [HEADER, *(row.cells(last.get(row.what, ())) for row in rows)]
     widths = [max(len(line[i]) for line in cells) for i in range(len(HEADER))]
     lines = [
         "| "
@@ -55,14 +97,33 @@ def markdown(rows: Iterable[Row]) -> str:
         for line in cells
     ]
     lines.insert(1, "| " + " | ".join("-" * width for width in widths) + " |")
-    return "\n".join([*lines, "", under()])
+    return "\n".join([f"## {(module.__doc__ or '').splitlines()[0].rstrip('.')}", "", *lines])
+
+
+def read(path: Path) -> dict[str, Ratios]:
+    """Return the ratios last kept, by what they are of; none where there is no file."""
+    if not path.exists():
+        tell(f"no ratios to compare with: there is no {os.path.relpath(path)} (see --keep)")
+        return {}
+    return {what: tuple(ratios) for what, ratios in json.loads(path.read_text()).items()}
+
+
+def keep(path: Path, rows: Iterable[Row], complete: bool) -> None:
+    """Write the ratios for later runs; those of parts that were not run stay."""
+    ratios = {} if complete or not path.exists() else read(path)
+    new = {row.what: tuple(float(f"{r:.3g}") for r in row.ratios) for row in rows if row.ratios}
+    lines = [f"  {json.dumps(what)}: {json.dumps(r)}" for what, r in {**ratios, **new}.items()]
+    path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+    tell(f"ratios kept in {os.path.relpath(path)}")
 
 
 def under() -> str:
     on = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "numba"))
     return (
         f"Python {platform.python_version()}, {on}, {os.cpu_count()} cores ({platform.machine()}). "
-        "Figures are the least over repeats. BLAS has one thread, except in what runs as a command."
+        "Figures are the least over repeats, in seconds of one processor, except for commands and "
+        "whole runs. A ratio above 1 is in our favour; beside it stands the one that was last "
+        f"kept, and a loss of more than {LOSS:.0%} is marked."
     )
 
 

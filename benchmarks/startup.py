@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from common import AS_GIVEN, Row, Times, seconds, tell
+from common import AS_GIVEN, Options, Row, Times, seconds, tell
 
 import superarm
 
@@ -29,12 +29,12 @@ OTHERS = (
 )
 
 
-def rows(quick: bool) -> list[Row]:
+def rows(options: Options) -> list[Row]:
     with TemporaryDirectory() as folder:
         copy = Copy(Path(folder))
         tell("superarm --help")
-        table = [*help_rows(copy, 1 if quick else 7)]
-        if not quick:  # compiles for some 15 s
+        table = [*help_rows(copy, 1 if options.quick else 7)]
+        if not options.quick:  # compiles for some 15 s
             table += first_use(copy)
         return table
 
@@ -89,8 +89,7 @@ def help_rows(copy: Copy, repeats: int) -> list[Row]:
             f"superarm --help loads of {names}",
             loaded.strip() or "none",
             "none",
-            "",
-            not loaded.strip(),
+            met=not loaded.strip(),
         ),
     ]
 
@@ -117,16 +116,14 @@ def first_use(copy: Copy) -> list[Row]:
             "superarm simulate, first use after installation",
             str(Times(tuple(first))),
             f"<= {seconds(LIMIT)}",
-            "",
-            min(first) <= LIMIT,
+            met=min(first) <= LIMIT,
         ),
         Row(
             "... says on stderr that it compiles once; then no more",
             f"{sum(says)} of {len(says)} first uses, "
             f"{sum(announces(stderr) for _, stderr in again)} of {len(again)} later ones",
             "all, none",
-            "",
-            all(says) and not any(announces(stderr) for _, stderr in again),
+            met=all(says) and not any(announces(stderr) for _, stderr in again),
         ),
         Row("... second use", str(Times(tuple(taken for taken, _ in again)))),
     ]
