@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 from sqlalchemy import Connection, delete, insert, select
 from sqlalchemy.exc import IntegrityError
 
-from superarm._checks import bounded_real, flag, real, shown, whole
+from superarm._checks import bounded_real, flag, shown, whole
 from superarm.algorithms import Algorithm, default_algorithm
 from superarm.algorithms.base import check_algorithm, check_problem
 from superarm.campaign import changes, hot, schema
@@ -20,6 +19,15 @@ from superarm.campaign.asking import Handed, hand_out, members_at, replicates
 from superarm.campaign.course import Course, uncertified
 from superarm.campaign.examined import MOST, examined
 from superarm.campaign.ids import Key, parse, parse_all
+from superarm.campaign.inputs import (
+    check_name,
+    indices_of,
+    labels_of,
+    lease_of,
+    listed,
+    said,
+    short,
+)
 from superarm.campaign.looks import settle
 from superarm.campaign.records import Change, LookTaken, OpenPull, Pull, Result, Told, moment
 from superarm.campaign.results import open_pulls, results
@@ -45,8 +53,6 @@ MOST_AT_ONCE = 1_000_000
 
 LEASE = 86_400.0
 """Seconds for which a pull is handed out, if nothing else is said: a day."""
-
-_LONGEST = 200  # characters of a name
 
 
 class Campaign:
@@ -224,8 +230,8 @@ class Campaign:
             Arms that are not there now: groups with any of them are put off.
         """
         size = whole("the number of pulls to ask for", size, SettingError, 1, MOST_AT_ONCE)
-        lease = _seconds(lease)
-        worker, away = short("worker", worker), _listed(without)
+        lease = lease_of(lease)
+        worker, away = short("worker", worker), listed(without)
         self._waiting, first = "", []
         if self._where is not None and not self._where.ended and not away:
             found = self._ask_quickly(self._where, size, worker, lease)
@@ -259,7 +265,7 @@ class Campaign:
                 self._waiting = f"no more are needed: {self.verdict}"
                 return []
             phase, problem = self._here(where)
-            absent = _indices(problem, away)
+            absent = indices_of(problem, away)
             handed = hand_out(self.store, self._id, where, phase, size, worker, lease, absent, away)
             if handed is not None:
                 self._waiting = _why_fewer(handed, size, away)
@@ -302,7 +308,7 @@ class Campaign:
             return Told(0, 0)
         keys = parse_all(id for id, _ in pairs)
         totals = self._valid(keys, [total for _, total in pairs])
-        labels = _labels("worker", worker, len(keys)), _labels("site", site, len(keys))
+        labels = labels_of("worker", worker, len(keys)), labels_of("site", site, len(keys))
         told, due = take_in(self.store, self._id, keys, totals, *labels)
         if due:
             self._settled()
@@ -342,7 +348,7 @@ class Campaign:
         from superarm.campaign.results import extend
 
         return extend(
-            self.store, self._id, parse_all(ids), _seconds(lease), short("worker", worker)
+            self.store, self._id, parse_all(ids), lease_of(lease), short("worker", worker)
         )
 
     def give_back(self, ids: Iterable[str]) -> int:
@@ -422,7 +428,7 @@ class Campaign:
         not used in it, so that its certificate holds with 1 - delta even where they led to the
         retirement. It is about the best of the arms that are left.
         """
-        gone = tuple(_listed(names))
+        gone = tuple(listed(names))
         if not gone:
             raise SettingError("name at least one arm that leaves")
         self._settled()
@@ -580,60 +586,6 @@ def conditions(history: Iterable[Change]) -> tuple[str, ...]:
     """Return what a certificate counts on: changes for reasons that no total gave."""
     kinds = ("amend", "void", "put off", "retire")
     return tuple(c.text for c in history if c.kind in kinds and not c.undone)
-
-
-def check_name(name: str) -> str:
-    """Return a name that a campaign can have."""
-    given: Any = name
-    if not isinstance(given, str) or not name.strip() or not name.isprintable():
-        raise SettingError(f"a campaign's name must be a text that can be read, not {shown(name)}")
-    if len(name) > _LONGEST or "/" in name:
-        raise SettingError(
-            f"a campaign's name has at most {_LONGEST} characters and no /, not {shown(name)}"
-        )
-    return name.strip()
-
-
-def short(what: str, text: str) -> str:
-    """Return a text of ordinary length."""
-    given: Any = text
-    if not isinstance(given, str) or len(text) > 10 * _LONGEST:
-        raise SettingError(f"{what} must be a text of ordinary length, not {shown(text)}")
-    return text.strip()
-
-
-def _labels(what: str, given: Label, count: int) -> Label:
-    if isinstance(given, str):
-        return short(what, given)
-    if len(given) != count:
-        raise SettingError(f"{what} must be a text, or {count:,} of them, not {len(given):,}")
-    known = {text: short(what, text) for text in set(given)}
-    return [known[text] for text in given]
-
-
-def _seconds(lease: float) -> float:
-    lease = real("lease (seconds)", lease, SettingError)
-    if not 0 < lease < math.inf:
-        raise SettingError(f"lease must be a number of seconds > 0, not {lease!r}")
-    return lease
-
-
-def said(reason: str) -> str:
-    """Return a reason; it must be given."""
-    if not short("the reason", reason):
-        raise SettingError("say why: the reason is kept, and stands on the certificate")
-    return reason.strip()
-
-
-def _listed(names: Iterable[str]) -> list[str]:
-    return [names] if isinstance(names, str) else list(dict.fromkeys(names))
-
-
-def _indices(problem: Problem, names: Sequence[str]) -> frozenset[int]:
-    for name in names:
-        if name not in problem.index:
-            raise ProblemError(f"{shown(name)} is none of the arms, so that nothing is put off")
-    return frozenset(problem.index[name] for name in names)
 
 
 def _why_fewer(handed: Handed, size: int, away: Sequence[str]) -> str:
