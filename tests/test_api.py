@@ -21,7 +21,8 @@ import superarm
 from superarm import SuperarmError, errors
 
 SOURCE = Path(superarm.__file__)
-MODULES = ["superarm", *(m.name for m in pkgutil.walk_packages(superarm.__path__, "superarm."))]
+FOUND = [m.name for m in pkgutil.walk_packages(superarm.__path__, "superarm.")]
+MODULES = ["superarm", *(name for name in FOUND if ".migrations" not in name)]  # Alembic runs those
 ERRORS = [found for _, found in inspect.getmembers(errors, inspect.isclass)]
 
 

@@ -88,6 +88,10 @@ OTHERS = {
         sa.Exhaustive(design=sa.GOptimal()),
     ),
     "one-of-n": (sa.Problem(8, 1, sa.gaussian(1.0), epsilon=0.5), sa.SAQM()),
+    "unknown": (sa.Problem(8, 4, sa.gaussian(), epsilon=0.5), None),
+    "unknown-icb": (sa.Problem(8, 4, sa.gaussian(), epsilon=0.5), sa.ICB()),
+    "unknown-focused": (sa.Problem(8, 4, sa.gaussian(), epsilon=0.5), sa.Focused()),
+    "unknown-budget": (sa.Problem(8, 4, sa.gaussian(), epsilon=0.5), sa.Certified(budget=400)),
     "level": (sa.Problem(8, 4, sa.gaussian(1.0), epsilon=0.5), sa.Certified()),
     "matroid": (
         sa.Problem(
@@ -408,6 +412,16 @@ def test_sorts_find_what_enumeration_finds(seed):
         d = int(np.count_nonzero(x)) // 2
         if d:
             assert 1.3 * reference.norm(W, x) <= radii[d - 1] + 1e-12
+
+
+@pytest.mark.parametrize("freedom", [1, 5, 60, 3_000, 200_000])
+@pytest.mark.parametrize("looks", [None, 12])
+def test_the_bound_on_sigma_is_the_same_by_integration(freedom, looks):
+    from superarm.sigma import upper_sigma
+
+    for delta in (0.005, 1e-6):
+        ours = plain.sigma_bound(2.0 * freedom, freedom, delta, looks)
+        assert ours == pytest.approx(upper_sigma(2.0 * freedom, freedom, delta, looks), rel=2e-7)
 
 
 def test_unequal_counts_are_weighted_as_in_the_reference():

@@ -10,6 +10,8 @@ import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from scipy.integrate import simpson
+from scipy.stats import chi2
 
 from superarm.reference import FloatArray, Sides, SuperArm, indicator, mixture_constant, value
 
@@ -95,6 +97,43 @@ def level_constant(
 def planned_constant(sigma: float, log_events: float, looks: int, delta: float) -> float:
     """Return C = sigma sqrt(2 log(J N / delta)): N events at each of J planned looks."""
     return sigma * math.sqrt(2 * (math.log(looks) + log_events - math.log(delta)))
+
+
+def squares_of_residuals(
+    theta: FloatArray, pairs: Sequence[tuple[SuperArm, Sequence[float]]]
+) -> float:
+    """Return the sum of (y - theta^(M))^2 over all totals y of all super-arms M."""
+    return math.fsum(
+        (total - value(theta, members)) ** 2 for members, totals in pairs for total in totals
+    )
+
+
+def sigma_bound(squares: float, freedom: int, delta: float, looks: int | None) -> float:
+    """Return the bound sqrt(RSS / q) on an unknown sigma.
+
+    At J planned looks q is the delta/J quantile of chi-square(nu); at all looks together the S at
+    which the integral of (1 + u)^(nu/2) exp(-u S/2 - u) over u > 0 is 1/delta: under the truth that
+    is a martingale of mean 1, and falls as S grows.
+    """
+    if looks is not None:
+        return math.sqrt(squares / float(chi2.ppf(delta / looks, freedom)))
+    low, high = 0.0, float(freedom)
+    if log_mixture(low, freedom) <= -math.log(delta):
+        return math.inf
+    for _ in range(60):
+        S = (low + high) / 2
+        low, high = (S, high) if log_mixture(S, freedom) > -math.log(delta) else (low, S)
+    return math.sqrt(squares / low)
+
+
+def log_mixture(S: float, freedom: int) -> float:
+    """Return the log of that integral, by Simpson's rule where it is not negligible."""
+    top = max(0.0, freedom / (S + 2) - 1)
+    width = (1 + top) / math.sqrt(freedom / 2) + 1 / (S / 2 + 1)
+    u = np.linspace(max(0.0, top - 30 * width), top + 60 * width, 40_001)
+    logs = freedom / 2 * np.log1p(u) - u * (S / 2 + 1)
+    most = float(logs.max())
+    return most + math.log(float(simpson(np.exp(logs - most), x=u)))
 
 
 # ---- Sides of the stop ---------------------------------------------------------------------------

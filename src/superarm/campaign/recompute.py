@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from superarm.cyclic_plan import CyclicPlan
 from superarm.levels import Levels
 from superarm.phase import Next
 from superarm.reference import FloatArray, Sides, SuperArm
+from superarm.sigma import SHARE, Estimated
 
 MOST_ARMS = 300
 """With more, dense matrices take too long for a check that is to be plain."""
@@ -40,6 +42,8 @@ class _Look(NamedTuple):
     theta: FloatArray
     A: FloatArray
     arms: list[int]
+    every: list[tuple[SuperArm, list[float]]]
+    """All totals, less their mean."""
 
     @property
     def W(self) -> FloatArray:
@@ -51,6 +55,10 @@ def recompute(rule: Algorithm, step: Step) -> Found | str:
     n = step.problem.n
     if n > MOST_ARMS:
         return f"{n:,} arms are more than the {MOST_ARMS} that the slow reference takes"
+    if not step.problem.noise.known:
+        if not step.problem.topk:
+            return "for this class of groups it does not bound an unknown sigma"
+        step = _with_sigma(step)
     if type(rule) is Certified and rule.radius == "levels":
         return _certified(rule, step)
     if type(rule) is Focused and rule.radius == "levels":
@@ -106,7 +114,32 @@ def _look(step: Step, among: Sequence[int] | None = None) -> _Look:
         A, theta = reference_certified.estimate_by_blocks(len(arms), blocks)
     else:
         A, theta = reference_certified.estimate(len(arms), _by_set(every))
-    return _Look(theta, A, arms)
+    return _Look(theta, A, arms, every)
+
+
+def _with_sigma(step: Step) -> Step:
+    """Return the step with the bound on its unknown sigma that residuals give, in its place."""
+    phase, problem = step.phase, step.problem
+    assert phase is not None
+    state = phase.carry.get("state")
+    look = _look(step, None if state is None else state.contested.tolist())
+    squares = reference_certified.squares_of_residuals(look.theta, look.every)
+    freedom, looks = step.pulls - len(look.arms), phase.looks.schedule.number
+    delta = SHARE * _delta(step)
+    bound = reference_certified.sigma_bound(squares, freedom, delta, looks)
+    return replace(step, problem=problem.with_noise(Estimated(squares, freedom, looks, bound)))
+
+
+def _delta(step: Step) -> float:
+    """Return the share of delta of a phase: of those of `Focused`, phase i has delta/(i(i+1))."""
+    assert step.phase is not None
+    i = step.phase.number if "state" in step.phase.carry else None
+    return step.problem.delta / (1 if i is None else i * (i + 1))
+
+
+def _for_means(step: Step) -> float:
+    """Return what is left of it beside the bound on an unknown sigma."""
+    return _delta(step) * (1 if step.problem.noise.known else 1 - SHARE)
 
 
 def _answer(step: Step, arms: Sequence[int]) -> SuperArm:
@@ -132,11 +165,11 @@ def _levels(
 def _certified(rule: Certified, step: Step) -> Found | str:
     assert step.phase is not None
     problem, look = step.problem, _look(step)
-    C = rule.constant(problem, problem.delta)
+    C = rule.constant(problem, step.phase.delta)
     if C.rho is not None and step.pulls % (step.phase.plan.cycle or step.pulls + 1):
         return "the look is not after whole cycles"
     pairs = problem.epsilon == 0 and rule.budget is None
-    radii = _levels(step, C, problem.delta, problem.n, problem.k, pairs, look.A)
+    radii = _levels(step, C, _for_means(step), problem.n, problem.k, pairs, look.A)
     answer = _answer(step, look.arms)
     sides = reference_certified.level_sides(look.theta, answer, problem.epsilon, radii)
     return Found(sides, max(0.0, sides.radius - sides.gap))
@@ -148,12 +181,11 @@ def _focused(rule: Focused, step: Step) -> Found | str:
     assert phase is not None
     state = phase.carry["state"]
     arms, q = state.contested.tolist(), problem.k - len(state.accepted)
-    delta = problem.delta / (phase.number * (phase.number + 1))
     C = rule._radius(problem, phase, state)
     assert isinstance(C, Levels)
     look = _look(step, arms)
     pairs = problem.epsilon == 0
-    radii = _levels(step, C, delta, len(arms), q, pairs, look.A)
+    radii = _levels(step, C, _for_means(step), len(arms), q, pairs, look.A)
     sides = reference_certified.level_sides(look.theta, _answer(step, arms), problem.epsilon, radii)
     lines: tuple[str, ...] = ()
     wrong = ""
@@ -182,20 +214,14 @@ def _class(step: Step) -> Any:
 
 
 def _constant(rule: Any, step: Step, family: Any, region: str) -> float:
-    problem, t = step.problem, step.pulls
-    sigma, looks = rule.scale(problem), rule.schedule.number
+    problem, t, delta = step.problem, step.pulls, _for_means(step)
+    n, sigma, looks = problem.n, rule.scale(problem), rule.schedule.number
     if rule.constants == "corrected" and looks is not None:
-        log = (
-            reference.log_choose(problem.n, family)
-            if region == "ellipsoid"
-            else math.log(problem.n)
-        )
-        return reference_certified.planned_constant(sigma, log, looks, problem.delta)
+        log = reference.log_choose(n, family) if region == "ellipsoid" else math.log(n)
+        return reference_certified.planned_constant(sigma, log, looks, delta)
     if region == "ellipsoid":
-        return reference.ellipsoid_constant(
-            t, sigma, problem.n, family, problem.delta, rule.constants
-        )
-    return reference.independent_constant(t, sigma, problem.n, problem.delta, rule.constants)
+        return reference.ellipsoid_constant(t, sigma, n, family, delta, rule.constants)
+    return reference.independent_constant(t, sigma, n, delta, rule.constants)
 
 
 def _in_class(step: Step, family: Any) -> tuple[FloatArray, FloatArray]:
