@@ -97,8 +97,8 @@ def contents_of(source: Path, content: Any) -> Contents:
 
 def load(path: str | Path, store: Store, name: str | None = None) -> str:
     """Take in a campaign under its own name or another; return the name."""
-    from superarm.campaign.inputs import check_name
     from superarm.campaign.check import aside, findings
+    from superarm.campaign.inputs import check_name
     from superarm.campaign.replay import replay
     from superarm.campaign.writing import write
 
