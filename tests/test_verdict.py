@@ -56,6 +56,7 @@ CERTIFICATE_KEYS = [
     "pulls",
     "bound",
     "design",
+    "conditions",
 ]
 
 measuring = Verdict(
@@ -207,6 +208,7 @@ def test_json_values() -> None:
             "pulls": 1200,
             "bound": "ellipsoid (Proposition 1)",
             "design": DESIGN,
+            "conditions": [],
         },
         "reason": "",
         "forecast": 0,
@@ -348,6 +350,7 @@ def test_a_certificate_states_what_was_certified(algorithm: Static, bound: str) 
         "pulls": verdict.pulls,
         "bound": bound,
         "design": dict(verdict.design),
+        "conditions": [],
     }
     assert verdict.design["support"] == 10
     assert len(verdict.design["digest"]) == 16

@@ -15,7 +15,8 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from superarm.campaign.ids import Key
-from superarm.campaign.store import Interrupted, Store
+from superarm.campaign.store import Store
+from superarm.errors import StoreError
 
 _LONGEST_PAUSE = 4.0
 """Seconds between the last two tries to reach a database that restarts: about 8 s in all."""
@@ -170,8 +171,8 @@ def _insist(action: Callable[[], list[Any]]) -> list[Any]:
     while True:
         try:
             return action()
-        except Interrupted:
-            if pause > _LONGEST_PAUSE:
+        except StoreError as error:
+            if not error.passing or pause > _LONGEST_PAUSE:
                 raise
             time.sleep(pause)
             pause *= 2

@@ -41,10 +41,6 @@ PATIENCE = 30.0
 VARIABLE = "SUPERARM_STORE"
 
 
-class Interrupted(StoreError):
-    """A connection was lost, or two writers stood in each other's way: it is worth another try."""
-
-
 class Store:
     """Where campaigns are kept; see `Store.open`."""
 
@@ -171,8 +167,9 @@ class Store:
                     raise
             except self._errors as error:
                 self._forget()
-                kind = Interrupted if self._passing(error) else StoreError
-                raise kind(f"{self.name}: {in_plain_words(error)}") from error
+                found = StoreError(f"{self.name}: {in_plain_words(error)}")
+                found.passing = self._passing(error)
+                raise found from error
 
     def _driver(self) -> Any:
         """Return the driver's own connection, one a thread and kept."""
