@@ -205,6 +205,7 @@ def test_a_void_because_of_its_value_ends_the_certificate(store):
     campaign.void("p1-3", reason="looked too high", because_of_value=True)
     assert not measure(campaign).certified
     assert "because of its value" in campaign.verdict.reason
+    assert [summary.state for summary in store.campaigns()] == ["ended"]
     with pytest.raises(sa.ConflictError, match="can no longer be undone"):
         campaign.undo()
 

@@ -31,7 +31,7 @@ from superarm.campaign.inputs import (
 from superarm.campaign.looks import settle
 from superarm.campaign.records import Change, LookTaken, OpenPull, Pull, Result, Told, moment
 from superarm.campaign.results import open_pulls, results
-from superarm.campaign.standing import Standing, find, missing, standing
+from superarm.campaign.standing import Standing, find, missing, path, standing
 from superarm.campaign.status import Status, arms_of, counts_of_open, pace_of, told_in_all
 from superarm.campaign.store import Store
 from superarm.campaign.telling import Label, take_in
@@ -328,12 +328,12 @@ class Campaign:
         size, least = asked.k, asked.decision.least_size
         with self.store.read() as connection:
             where = standing(connection, self._id)
-            path = connection.execute(
+            frontier = connection.execute(
                 select(schema.phase.c.frontier).where(
                     schema.phase.c.campaign == self._id, schema.phase.c.serial == key.serial
                 )
             ).scalar_one_or_none()
-            if path is not None and key.position < path:
+            if frontier is not None and key.position < frontier:
                 phase = self._course.of_serial(connection, where, key.serial)
                 assert phase is not None
                 size = least = int((members_at(phase, [key.position])[0] >= 0).sum())
@@ -380,6 +380,7 @@ class Campaign:
         """
         key = parse(id)
         value = self._valid([key], [total])[0]
+        self._made(key)
         number = changes.amend(
             self.store, self._id, self._course, key, value, said(reason), short("worker", worker)
         )
@@ -396,11 +397,13 @@ class Campaign:
             Say True where the total was taken out for what it was. That is honest, and it is the
             end of the certificate.
         """
+        key = parse(id)
+        self._made(key)
         number = changes.void(
             self.store,
             self._id,
             self._course,
-            parse(id),
+            key,
             said(reason),
             short("worker", worker),
             flag("because_of_value", because_of_value, SettingError),
@@ -436,6 +439,13 @@ class Campaign:
             self.store, self._id, self._course, gone, said(reason), short("worker", worker)
         )
         return self._changed(number)
+
+    def _made(self, key: Key) -> None:
+        """Make the phase of a pull before the store is locked for writing."""
+        with self.store.read() as connection:
+            where = standing(connection, self._id)
+            if key.serial in path(connection, where):
+                self._course.of_serial(connection, where, key.serial)
 
     def _changed(self, number: int) -> Change:
         self._settled()

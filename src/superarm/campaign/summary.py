@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import exists, func, select
 
 from superarm.campaign import schema
 from superarm.campaign.records import moment
@@ -71,6 +71,18 @@ def summaries(store: Store) -> list[Summary]:
             .order_by(c.name)
         ).all()
         left = connection.execute(select(h.campaign, h.names).where(h.kind == "retire")).all()
+        undone = schema.change.alias("undone")
+        void = connection.execute(
+            select(h.campaign).where(
+                h.by_value,
+                ~exists().where(
+                    undone.c.campaign == h.campaign,
+                    undone.c.kind == "undo",
+                    undone.c.target == h.number,
+                ),
+            )
+        ).scalars()
+        tampered = set(void)
     gone: dict[int, int] = {}
     for id, names in left:
         gone[id] = gone.get(id, 0) + len(json.loads(names))
@@ -82,7 +94,7 @@ def summaries(store: Store) -> list[Summary]:
                 name=name,
                 created=moment(created),
                 told=int(count or 0),
-                state=state,
+                state="ended" if state == "certified" and id in tampered else state,
                 n=len(asked["arms"]) - gone.get(id, 0),
                 k=from_plain(asked["decision"]).k,
                 margin=margin,
