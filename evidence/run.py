@@ -18,6 +18,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy: every core h
 import adaptive_runs  # noqa: E402
 import campaign_runs  # noqa: E402
 import certified_runs  # noqa: E402
+import fewer_runs  # noqa: E402
 import guarantee_runs  # noqa: E402
 import law_runs  # noqa: E402
 import quadratic_runs  # noqa: E402
@@ -27,6 +28,7 @@ import table2_runs  # noqa: E402
 PARTS = (
     guarantee_runs,
     certified_runs,
+    fewer_runs,
     adaptive_runs,
     law_runs,
     quadratic_runs,

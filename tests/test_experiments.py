@@ -12,12 +12,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from scipy.stats import binomtest, ttest_1samp
 
 import superarm as sa
 from superarm import experiments
 from superarm.cli import main
 from superarm.datasets import QUIZZES
-from superarm.experiments import EXPERIMENTS, Settings, figure2, figure3, figure4, table1, table2
+from superarm.experiments import (
+    EXPERIMENTS,
+    Settings,
+    figure2,
+    figure3,
+    figure4,
+    rules,
+    table1,
+    table2,
+)
 from superarm.experiments.base import listing, read_rows, span, write_rows
 from superarm.study import Results
 
@@ -448,6 +458,80 @@ def test_all_writes_every_page_and_an_overview(tmp_path, monkeypatch, example):
         assert "--rng 3 --quick" in page
         for target in re.findall(r"!\[[^]]*]\(([^)]*)\)", page):
             assert (tmp_path / target).exists()
+
+
+# ---- all rules -----------------------------------------------------------------------------------
+
+
+def rules_page(tmp_path, example, wrong=0):
+    """Return the page of 20 made-up runs of each rule on IT, of which ICB has so many wrong."""
+    rows = [
+        {
+            **example,
+            "instance": "IT",
+            "rule": name,
+            "algorithm": rule.name,
+            "replication": run,
+            "pulls": pulls + (-1) ** run,
+            "wrong": rule.name == "icb" and run < wrong,
+            "certified": rule.name != "sa-foa",
+            "seconds": 0.25,
+            "least": 50.0,
+            "least_kind": "asymptotic",
+        }
+        for (name, rule), pulls in zip(
+            rules.RULES.items(), (200, 0, 300, 0, 400, 500, 600, 100), strict=True
+        )
+        for run in range(20)
+        if pulls
+    ]
+    write_table(tmp_path / "rules.csv", rows)
+    return rules.page(tmp_path)
+
+
+def test_rules_page_follows_its_data(tmp_path, example):
+    page = rules_page(tmp_path, example)
+    error = rules.mean_error([199, 201] * 10)
+    assert f"| Certified | 200 +- {error:.0f} | 0 of 20 (0.0 to 16.8 %) | yes | 4.0 |" in page.body
+    assert "| SA-FOA | 100 +- 0 | 0 of 20 (0.0 to 16.8 %) | no | 2.0 | 0.250 |" in page.body
+    assert "no rule that certifies errs more often" in page.agrees
+    assert "On IT Certified takes the fewest pulls" in page.agrees
+    assert "and SAQM the most, 600" in page.agrees
+    assert "as delta goes to 0" in page.body
+    assert (
+        "Not here. Certified, calibrated: a calibrated radius holds for normal noise" in page.body
+    )
+    assert [path.name for path in rules.plot(tmp_path)] == ["rules.png", "rules.pdf"]
+
+
+def test_rules_page_says_who_errs_too_often(tmp_path, example):
+    """4 of 20 may be chance at 0.05 (the interval begins at 0.057: it is not); 3 of 20 are."""
+    page = rules_page(tmp_path, example, wrong=4)
+    assert "ICB on IT err more often than they may" in page.agrees
+    assert "| ICB | 500 +- 0 | 4 of 20 (5.7 to 43.7 %) |" in page.body
+    assert "no rule" in rules_page(tmp_path, example, wrong=3).agrees
+
+
+def test_every_rule_serves_a_question_and_refusals_are_reasons():
+    asked = rules.questions()
+    for rule in rules.RULES.values():
+        assert not rules.refusal(rule, asked["8 of 24"].problem)
+        assert not rules.refusal(rule, asked["10 of 100"].problem)
+    refused = [name for name, r in rules.RULES.items() if rules.refusal(r, asked["IT"].problem)]
+    assert refused == ["Certified, calibrated", "Focused, calibrated"]
+
+
+@pytest.mark.parametrize(("wrong", "runs"), [(0, 3), (3, 3), (1, 40), (7, 50)])
+def test_intervals_are_those_of_clopper_and_pearson(wrong, runs):
+    known = binomtest(wrong, runs).proportion_ci(0.95)
+    assert rules.interval(wrong, runs) == pytest.approx((known.low, known.high))
+
+
+def test_intervals_of_means_are_student_s():
+    pulls = [3.0, 5.0, 4.0, 10.0]
+    known = ttest_1samp(pulls, 0).confidence_interval(0.95)
+    assert np.mean(pulls) + rules.mean_error(pulls) == pytest.approx(known.high)
+    assert rules.mean_error([3.0]) == math.inf
 
 
 # ---- words and tables ----------------------------------------------------------------------------

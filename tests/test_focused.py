@@ -202,7 +202,7 @@ def test_a_phase_spends_its_share_alone(radius, monkeypatch, tmp_path):
     )
     monkeypatch.setattr(
         "superarm.algorithms.radii.calibrate",
-        lambda *args: asked.append(args[-1]) or calibration.calibrate(*args),
+        lambda *args: asked.append(args[6]) or calibration.calibrate(*args),
     )
     for number in (1, 2):
         state = State(np.arange(8), np.zeros(0, dtype=np.int64), 0, 100)

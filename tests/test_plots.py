@@ -52,6 +52,29 @@ def of(rows, name, **where):
     ]
 
 
+# ---- pulls by rule -------------------------------------------------------------------------------
+
+
+def test_pulls_by_rule_draws_means_runs_and_the_least(axes):
+    rows = [
+        {"rule": name, "algorithm": algorithm, "pulls": pulls, "certified": algorithm == "icb"}
+        for name, algorithm, pulls in (("A", "icb", 10), ("A", "icb", 30), ("B", "sa-foa", 50))
+    ]
+    plots.pulls_by_rule(axes, rows, least=5.0, title="here")
+    drawn = lines_of(axes)
+    assert {name: (x.tolist(), y.tolist()) for name, (x, y) in drawn.items()} == {
+        "A": ([20], [0]),
+        "B": ([50], [1]),
+    }
+    runs = [line for line in axes.get_lines() if line.get_marker() == "|"]
+    assert [list(line.get_xdata()) for line in runs] == [[10, 30], [50]]
+    filled = {line.get_label(): line.get_fillstyle() for line in axes.get_lines()}
+    assert (filled["A"], filled["B"]) == ("full", "none")
+    assert axes.get_lines()[-1].get_xdata()[0] == 5.0
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["A", "B"]
+    assert (axes.get_xscale(), axes.get_title("left")) == ("log", "here")
+
+
 # ---- pulls against gap ---------------------------------------------------------------------------
 
 

@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.fft import irfft, rfft
+from scipy.fft import irfft
 from scipy.stats import beta
 
 from superarm._jit import njit
@@ -37,16 +37,18 @@ from superarm._jit import njit
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
-VERSION = 2
+VERSION = 3
 """Of the simulation: what another one has cached is not used."""
 
 SEED = 20261119
-_EFFORT = 1.2e8  # replications times looks times arms
+_EFFORT = 4e7  # replications times looks times arms
 _REPLICATIONS = 4_000, 100_000  # least and most
+_BEYOND = 1_000  # replications beyond the quantile: with more of them pulls fall by less than 1 %
 MOST_REPLICATIONS = 100_000
 """Of smaller deltas that need more, no quantile is simulated."""
 
 _BATCH = 500
+_FEW = 64  # levels; with more, sorting is faster
 _UNSURE = 0.02  # eta as a share of delta
 
 
@@ -69,6 +71,7 @@ def calibrate(
     pulls: int,
     levels: int,
     delta: float,
+    share: float = 1.0,
 ) -> Quantiles:
     """Return the quantiles for looks after these numbers of cycles, from the cache or a simulation.
 
@@ -80,13 +83,13 @@ def calibrate(
         Of one cycle.
     levels
         How many levels count.
+    share
+        Of the usual effort: for what will not be asked again.
     """
-    inverse = np.zeros(len(eigenvalues))
-    inverse[1:] = 1 / eigenvalues[1:]  # what all places share drops out of differences
-    mean = float(irfft(inverse, n)[0])  # variance of a place after one cycle
+    inverse, mean = _inverse(eigenvalues, n)
     least = max(_REPLICATIONS[0], least_replications(delta))
     most = max(_REPLICATIONS[1], least)
-    reps = int(np.clip(_EFFORT / (len(cycles) * n), least, most))
+    reps = int(np.clip(min(_BEYOND / delta, share * _EFFORT / (len(cycles) * n)), least, most))
     key = {
         "version": VERSION,
         "seed": SEED,
@@ -99,7 +102,19 @@ def calibrate(
         "spectrum": sha256(np.round(inverse / mean, 9).astype("<f8").tobytes()).hexdigest(),
     }
     b = _cached(json.dumps(key, sort_keys=True), tuple((inverse / mean).tolist()))
-    return Quantiles(np.array(b), (n - 1) / n / mean / pulls, reps, SEED)
+    return Quantiles(np.array(b), information(eigenvalues, n, pulls), reps, SEED)
+
+
+def information(eigenvalues: Vector, n: int, pulls: int) -> float:
+    """Return lambda: that of a flat design whose places have the same mean variance."""
+    return (n - 1) / n / _inverse(eigenvalues, n)[1] / pulls
+
+
+def _inverse(eigenvalues: Vector, n: int) -> tuple[Vector, float]:
+    """Return the inverse spectrum of one cycle, and the variance of a place after it."""
+    inverse = np.zeros(len(eigenvalues))
+    inverse[1:] = 1 / eigenvalues[1:]  # what all places share drops out of differences
+    return inverse, float(irfft(inverse, n)[0])
 
 
 @lru_cache(maxsize=64)
@@ -139,7 +154,7 @@ def _simulated(key: dict[str, Any], variances: Vector) -> tuple[float, ...]:
         )
         return np.concatenate(list(parts))[:size]
 
-    shape = _shape(sample(reps // 4), key["delta"])
+    shape = np.ones(1) if levels == 1 else _shape(sample(reps // 4), key["delta"])
     most = (sample(reps) / shape).max(axis=1)
     q = np.sort(most)[::-1][exceedances(reps, key["delta"])]
     return tuple(float(b) for b in q * shape)
@@ -191,27 +206,58 @@ def can_calibrate(delta: float) -> bool:
 def _excesses(
     cycles: Sequence[int], filters: Vector, n: int, k: int, levels: int, rng: np.random.Generator
 ) -> NDArray[np.float64]:
-    """Return max [E(M) - E(M*)] sqrt(c_j) by replication, look and level, for one batch."""
-    total = np.zeros((_BATCH, n))
-    sets = rng.permuted(np.broadcast_to(np.arange(n), (_BATCH, n)).copy(), axis=1)
+    """Return max [E(M) - E(M*)] sqrt(c_j) by replication, look and level, for one batch.
+
+    Errors are drawn as their Fourier coefficients, which are independent.
+    """
+    size = len(filters)
+    scale = filters * math.sqrt(n / 2)
+    if n % 2 == 0:
+        scale[-1] *= math.sqrt(2)  # this coefficient is real
+    total = np.zeros((_BATCH, size), dtype=np.complex128)
+    inside = rng.permuted(np.broadcast_to(np.arange(n) < k, (_BATCH, n)), axis=1)
     found = np.empty((_BATCH, len(cycles), levels))
     before = 0
     for j, c in enumerate(cycles):
-        white = rng.standard_normal((_BATCH, n))
-        total += math.sqrt(c - before) * irfft(rfft(white) * filters, n)
+        step = rng.standard_normal((_BATCH, 2 * size)).view(np.complex128)
+        step *= math.sqrt(c - before) * scale
+        total += step
         before = c
-        _best_swaps(np.take_along_axis(total, sets, axis=1), k, levels, found[:, j])
+        _best_swaps(irfft(total, n), inside, levels, found[:, j])
         found[:, j] /= math.sqrt(c)
     return found
 
 
 @njit
-def _best_swaps(errors, k, levels, out):  # type: ignore[no-untyped-def]
-    """The d greatest outside in the place of the d least inside, which come first in each row."""
+def _best_swaps(errors, inside, levels, out):  # type: ignore[no-untyped-def]
+    """The d greatest errors outside M* in the place of the d least inside, in each row.
+
+    Where d is small both are kept ordered while going through a row, as few arms get in.
+    """
+    least, most = np.empty(levels), np.empty(levels)  # ascending, descending
     for r in range(errors.shape[0]):
-        inside = np.sort(errors[r, :k])
-        outside = np.sort(errors[r, k:])
+        if levels > _FEW:
+            least[:] = np.sort(errors[r][inside[r]])[:levels]
+            most[:] = np.sort(-errors[r][~inside[r]])[:levels]
+            out[r] = np.cumsum(-most - least)
+            continue
+        least[:], most[:] = np.inf, -np.inf
+        for i in range(errors.shape[1]):
+            error = errors[r, i]
+            if inside[r, i]:
+                if error < least[-1]:
+                    d = levels - 1
+                    while d > 0 and least[d - 1] > error:
+                        least[d] = least[d - 1]
+                        d -= 1
+                    least[d] = error
+            elif error > most[-1]:
+                d = levels - 1
+                while d > 0 and most[d - 1] < error:
+                    most[d] = most[d - 1]
+                    d -= 1
+                most[d] = error
         excess = 0.0
         for d in range(levels):
-            excess += outside[len(outside) - 1 - d] - inside[d]
+            excess += most[d] - least[d]
             out[r, d] = excess

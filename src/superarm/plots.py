@@ -27,16 +27,28 @@ COLORS = {
     "sa-foa": "#1b7f5c",
     "exhaustive": "#6b4fa1",
     "certified": "#a83279",
+    "focused": "#d4a017",
+    "csar": "#5c4033",
 }
 """One colour for each of our algorithms, in every picture."""
 
-MARKERS = {"icb": "s", "saqm": "o", "sa-foa": "^", "exhaustive": "D", "certified": "*"}
+MARKERS = {
+    "icb": "s",
+    "saqm": "o",
+    "sa-foa": "^",
+    "exhaustive": "D",
+    "certified": "*",
+    "focused": "v",
+    "csar": "P",
+}
 TITLES = {
     "icb": "ICB",
     "saqm": "SAQM",
     "sa-foa": "SA-FOA",
     "exhaustive": "Exhaustive",
     "certified": "Certified",
+    "focused": "Focused",
+    "csar": "CSAR",
 }
 
 OTHERS = ("#8c6d1f", "#4d4d4d", "#2b8a9e", "#7f3b08", "#542788", "#b8860b")
@@ -184,6 +196,36 @@ def pulls_against_gap(axes: Any, rows: Sequence[Row], *, gap: str = "gap", title
     at = [each for each in gaps if each not in crowded]
     axes.set_xticks(at, [f"{each:g}" for each in at])
     axes.xaxis.set_minor_locator(NullLocator())
+
+
+def pulls_by_rule(
+    axes: Any, rows: Sequence[Row], *, rule: str = "rule", least: float = 0.0, title: str = ""
+) -> None:
+    """Draw the pulls of each rule, runs as dashes and means as markers, hollow if not certified.
+
+    Parameters
+    ----------
+    rows
+        With columns ``algorithm``, ``pulls``, ``certified`` and the one of the rule's name.
+    rule
+        The name of that column.
+    least
+        Pulls that every method needs, as a dotted line; 0: none is drawn.
+    """
+    names = list(dict.fromkeys(str(row[rule]) for row in rows))
+    for place, name in enumerate(names):
+        mine = [row for row in rows if row[rule] == name]
+        style = {**look_of(str(mine[0]["algorithm"]), place), "linestyle": ""}
+        pulls = [float(row["pulls"]) for row in mine]
+        level = [place] * len(pulls)
+        axes.plot(pulls, level, **{**style, "marker": "|"}, alpha=0.35)
+        filled = "full" if all(row["certified"] for row in mine) else "none"
+        axes.plot([np.mean(pulls)], [place], label=name, markersize=8, fillstyle=filled, **style)
+    if least > 0:
+        axes.axvline(least, color=INK, linewidth=0.8, linestyle=":")
+    dress(axes, x="pulls until the stop", y="", title=title, log="x")
+    axes.set_yticks(range(len(names)), names)
+    axes.invert_yaxis()
 
 
 def time_against_n(

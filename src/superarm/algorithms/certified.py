@@ -14,10 +14,10 @@ from superarm._checks import whole
 from superarm.adaptive import Adaptive
 from superarm.algorithms.adapting import adaptive_radius, check_labels, plan_with_pilot
 from superarm.algorithms.base import Sides, Static, Vector, check_choice, check_topk
-from superarm.algorithms.radii import check_normal, phase_radius
+from superarm.algorithms.radii import APART, check_normal, few_blocks, phase_radius
 from superarm.decision import TopK
 from superarm.design import Cyclic, Design
-from superarm.design.cyclic import blocks_that_pay
+from superarm.design.cyclic import relabelled
 from superarm.errors import SettingError
 from superarm.information import Information
 from superarm.levels import Calibrated, Levels, Widths, expected_pulls, level_logs
@@ -28,7 +28,6 @@ from superarm.schedule import LAST, Cycles, Planned, Schedule
 from superarm.sigma import SHARE, Estimated
 from superarm.tally import Tally
 
-_APART = 1.08  # calibrated looks: nearer ones are hardly new, and take time to simulate
 _LEAST_WIDTH = 1e-300  # in place of 0, to divide by
 _LEAST_LOG_DELTA = -600.0
 
@@ -96,7 +95,7 @@ class Certified(Static):
         if self.radius == "adaptive" and self.sigma == "paper":
             raise SettingError("an adaptive radius estimates the noise: leave out sigma paper")
         if self.radius == "calibrated" and self.schedule == Cycles():
-            object.__setattr__(self, "schedule", Cycles(_APART))
+            object.__setattr__(self, "schedule", Cycles(APART))
 
     def at_once(self, design: Design, pulls: int) -> Self:
         return replace(self, design=design, schedule=Cycles(), budget=pulls, aim=None)
@@ -111,8 +110,9 @@ class Certified(Static):
     def layout(self, problem: Problem, rng: np.random.Generator) -> Plan:
         design = self.design
         if self.radius == "calibrated" and isinstance(design, Cyclic):
-            if design == Cyclic():  # shorter cycles: a spectrum that is not flat costs little here
-                design = Cyclic(max(1, round(blocks_that_pay(problem) / 2)))
+            if design == Cyclic():
+                few = few_blocks(expected_pulls(problem), problem.n)
+                return relabelled(problem.n, problem.k, few, rng)
             return replace(design, relabel=True).plan(problem, rng)
         if self.radius == "adaptive" and isinstance(design, Cyclic):
             return plan_with_pilot(design, problem, rng)
@@ -141,10 +141,10 @@ class Certified(Static):
             return self.constant(problem, phase.delta)
         if self.radius == "adaptive":
             return adaptive_radius(phase, partial(self.constant, problem))
-        sigma, pairs = self.scale(problem), problem.epsilon == 0
+        sigma, epsilon = self.scale(problem), problem.epsilon
         aim = self.aim or expected_pulls(problem, sigma, phase.delta)
         n, k, open_ended = problem.n, problem.k, not problem.noise.known
-        return phase_radius("calibrated", phase, n, k, sigma, pairs, aim, open_ended)
+        return phase_radius("calibrated", phase, n, k, sigma, epsilon, aim, open_ended)
 
     def at_tally(self, C: Any, tally: Tally, look: int) -> Any:
         return C.at_tally(tally, look) if isinstance(C, Adaptive) else C.at_look(tally.pulls, look)

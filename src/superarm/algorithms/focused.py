@@ -20,7 +20,7 @@ from superarm.algorithms.base import (
     no_answer,
     only_one,
 )
-from superarm.algorithms.radii import check_normal, phase_radius
+from superarm.algorithms.radii import APART, check_normal, few_blocks, phase_radius
 from superarm.cyclic_plan import CyclicPlan
 from superarm.decision import TopK
 from superarm.design.cyclic import cyclic_blocks
@@ -76,7 +76,9 @@ class Focused(Algorithm):
     Parameters
     ----------
     radius
-        "levels", or "calibrated" for normal noise, as for `Certified`.
+        "levels", or "calibrated" for normal noise, as for `Certified`. With epsilon = 0 it is the
+        levels radius all the same: for single swaps, near the pulls that a phase is to take, no
+        simulation finds a smaller one.
     sigma
         "noise": the scale that the noise model gives; "paper": kR.
     """
@@ -94,6 +96,9 @@ class Focused(Algorithm):
         check_topk(problem, self.name)
         if self.radius == "calibrated":
             check_normal(problem)
+
+    def _kind(self, problem: Problem) -> Literal["levels", "calibrated"]:
+        return "levels" if problem.epsilon == 0 else self.radius
 
     def scale(self, problem: Problem) -> float:
         """Sigma of a total."""
@@ -204,9 +209,8 @@ class Focused(Algorithm):
         decided = np.setdiff1d(np.arange(problem.n), state.contested)
         others = np.setdiff1d(decided, state.accepted)
         filler = np.append(state.accepted, others)[: problem.k - h]
-        blocks, source, flat = cyclic_blocks(
-            m, h, state.aim / (2 if self.radius == "calibrated" else 1)
-        )
+        few = few_blocks(state.aim, m) if self._kind(problem) == "calibrated" else None
+        blocks, source, flat = cyclic_blocks(m, h, state.aim, few)
         arms = np.random.default_rng([seed, number]).permutation(state.contested)
         plan = CyclicPlan(
             blocks,
@@ -216,16 +220,16 @@ class Focused(Algorithm):
             source=source,
             details={"flatness": flat, "contested": m, "accepted": len(state.accepted)},
         )
-        apart = Cycles() if self.radius == "levels" else Cycles(1.08)
+        apart = Cycles(APART) if self._kind(problem) == "calibrated" else Cycles()
         carry = MappingProxyType({"state": state})
         delta, for_sigma = shares(problem.noise, _share(problem, number))
         return Phase(number, plan, Looks(apart, plan), delta, seed, carry, for_sigma)
 
     def _radius(self, problem: Problem, phase: Phase, state: State) -> Levels | Calibrated:
         q = problem.k - len(state.accepted)
-        m, pairs, open_ended = len(state.contested), problem.epsilon == 0, not problem.noise.known
-        sigma = self.scale(problem)
-        return phase_radius(self.radius, phase, m, q, sigma, pairs, state.aim, open_ended)
+        m, sigma, open_ended = len(state.contested), self.scale(problem), not problem.noise.known
+        kind, epsilon = self._kind(problem), problem.epsilon
+        return phase_radius(kind, phase, m, q, sigma, epsilon, state.aim, open_ended)
 
     def _certified(self, problem: Problem, phase: Phase, verdict: Verdict, bound: str) -> Verdict:
         certificate = Certificate(

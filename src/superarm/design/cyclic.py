@@ -123,18 +123,33 @@ def most_blocks(problem: Problem) -> int:
     return most
 
 
-def cyclic_blocks(n: int, k: int, pulls: float) -> tuple[Index, str, float]:
-    """Return blocks for so many pulls (always the same), their source, and their flatness."""
+def cyclic_blocks(
+    n: int, k: int, pulls: float, number: int | None = None
+) -> tuple[Index, str, float]:
+    """Return blocks for so many pulls (always the same), their source, and their flatness.
+
+    `number` is how many are wanted; None: as many as pay.
+    """
     known = difference_family(n, k)
     if known is not None:
         return known, "difference set", 1.0
     most = min(
         MOST_BLOCKS, MOST_SHIFTS // n, max(1, math.comb(n, k) // n if n < 60 else MOST_BLOCKS)
     )
-    number = max(1, min(round(math.sqrt(2 * pulls / n)), most))
+    number = max(1, min(number or round(math.sqrt(2 * pulls / n)), most))
     rng = np.random.default_rng([n, k])
     blocks = search_blocks(n, k, number, rng)
     while flatness(n, blocks) < TOLD and number < _ENOUGH:
         number += 1
         blocks = search_blocks(n, k, number, rng)
     return blocks, "swap search", round(flatness(n, blocks), 4)
+
+
+def relabelled(n: int, k: int, number: int, rng: np.random.Generator) -> CyclicPlan:
+    """Return the plan of `number` blocks, or of as many as tell all arms apart, at random places.
+
+    The blocks are the same whatever the seed.
+    """
+    blocks, source, flat = cyclic_blocks(n, k, 0.0, number)
+    arms = rng.permutation(n)
+    return CyclicPlan(blocks, n, arms=arms, source=source, details={"flatness": flat})

@@ -1,4 +1,4 @@
-"""The paper's figures and tables, a file each: `compute` writes data, `plot` and `page` read it."""
+"""The paper's figures and tables, and ours: `compute` writes data, `plot` and `page` read it."""
 
 from superarm.experiments.base import ALL, EXPERIMENTS, Settings, reproduce
 
