@@ -137,12 +137,19 @@ def test_phases_are_confirmed_with_their_eliminations(store):
     )
 
 
-def test_what_the_reference_cannot_do_is_said(store):
-    campaign = finished(store, sa.Certified(radius="calibrated"))
+@pytest.mark.parametrize("radius", ["calibrated", "adaptive"])
+def test_what_the_reference_cannot_do_is_said(store, radius):
+    if radius == "calibrated":
+        campaign = finished(store, sa.Certified(radius=radius))
+    else:
+        problem = sa.Problem(8, 4, sa.labels(), epsilon=1.0)
+        campaign = create(store, sa.Certified(radius=radius), problem)
+        while pulls := campaign.ask(500):
+            campaign.tell_many((p.id, float("arm" in p.members[0]) + len(p.id) % 3) for p in pulls)
     found = campaign.verify()
     assert found.confirmed
     assert found.by == "replay"
-    assert "worked out by the library itself: the calibrated radius" in str(found)
+    assert f"the reference does not have the radius '{radius}'" in str(found)
 
 
 def test_many_arms_are_replayed(store):

@@ -64,7 +64,7 @@ def recompute(rule: Algorithm, step: Step) -> Found | str:
     if type(rule) is Focused and rule.radius == "levels":
         return _focused(rule, step)
     if isinstance(rule, Certified | Focused):
-        return "the calibrated radius comes from a simulation, which the reference does not repeat"
+        return f"the reference does not have the radius {rule.radius!r}"
     found = _RULES.get(type(rule))
     if found is None:
         return f"the reference does not know the rule {rule.name}"
