@@ -20,7 +20,7 @@ from superarm.algorithms import CSAR, ICB, SAFOA, SAQM, Algorithm, Certified, Fo
 from superarm.datasets import crowd
 from superarm.errors import ProblemError
 from superarm.experiments.base import Page, Row, Settings, listing, markdown_table, select
-from superarm.noise import gaussian, labels
+from superarm.noise import Noise, gaussian, labels
 from superarm.problem import Problem
 from superarm.simulation import environment
 from superarm.simulation.synthetic import synthetic
@@ -30,6 +30,7 @@ from superarm.theory.lower_bound import lower_bound
 RULES: dict[str, Algorithm] = {
     "Certified": Certified(),
     "Certified, calibrated": Certified(radius="calibrated"),
+    "Certified, adaptive": Certified(radius="adaptive"),
     "Focused": Focused(),
     "Focused, calibrated": Focused(radius="calibrated"),
     "CSAR": CSAR(),
@@ -51,13 +52,19 @@ class Question:
     words: str
     problem: Problem
     means: Callable[[int], Sequence[float]]
+    truth: Noise | None = None
+    """The noise there is, where the rules are not told all of it."""
 
     def instance(self, name: str, rng: int) -> Instance:
         """Return the instance, with the least pulls that any method needs in its rows."""
         means = self.means(rng)
-        least = lower_bound(self.problem, means)
+        asked = self.problem
+        told = Problem(
+            asked.arms, asked.k, self.truth or asked.noise, epsilon=asked.epsilon, delta=asked.delta
+        )
+        least = lower_bound(told, means)
         stated = {"least": least.pulls, "least_kind": least.kind}
-        world = environment(means, self.problem.noise)
+        world = environment(means, told.noise)
         return Instance(name, self.problem, world, stated)
 
 
@@ -85,6 +92,13 @@ def questions() -> dict[str, Question]:
             "The same workers, were the noise of a total normal with sigma = sqrt(10)/2",
             Problem(workers.arms, 10, gaussian(math.sqrt(10) / 2), epsilon=0.5, delta=DELTA),
             lambda rng: workers.means,
+        ),
+        "IT, unknown": Question(
+            "The same, and nobody is told sigma (any method needs at least what it needs where it "
+            "is told)",
+            Problem(workers.arms, 10, gaussian(), epsilon=0.5, delta=DELTA),
+            lambda rng: workers.means,
+            gaussian(math.sqrt(10) / 2),
         ),
     }
 
