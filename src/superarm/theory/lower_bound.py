@@ -99,8 +99,8 @@ def isotropic_bound(problem: Problem, means: Means) -> LowerBound:
 
 
 def bound_of(problem: Problem, means: Means) -> LowerBound | None:
-    """Return the bound that results are shown beside; None for classes that have none."""
-    if not problem.topk or len(means) != problem.n:
+    """Return the bound that results are shown beside; None where sigma or class have none."""
+    if not problem.topk or len(means) != problem.n or not problem.noise.known:
         return None
     return isotropic_bound(problem, means)
 
