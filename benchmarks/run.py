@@ -63,9 +63,17 @@ def main() -> None:
     one_thread()
     options = Options(chosen.quick, chosen.limit)
     last = {} if chosen.quick else read(chosen.last)
-    tables = {part: rows_of(part, options) for part in chosen.only}
-    page = "\n\n".join([*(table(*pair, last) for pair in tables.values()), under()])
-    print(page)
+    tables, every = [], []
+    for part in chosen.only:
+        module = import_module(part)
+        rows = list(module.rows(options))
+        tables.append(table(module, rows, last))
+        print(tables[-1], end="\n\n", flush=True)
+        every += rows
+        if chosen.keep:  # so far: a long run may end early
+            keep(chosen.last, rows)
+    page = "\n\n".join([*tables, under()])
+    print(under())
     output = chosen.output
     if output is None and not chosen.quick and len(tables) == len(PARTS):
         output = RESULT
@@ -73,17 +81,11 @@ def main() -> None:
         output.parent.mkdir(parents=True, exist_ok=True)
         output.write_text(f"{page}\n", encoding="utf-8")
         tell(f"written to {os.path.relpath(output)}")
-    every = [row for _, rows in tables.values() for row in rows]
     for row in every:
         if row.lost(last.get(row.what, ())):
             tell(f"more than {LOSS:.0%} lost: {row.what}")
-    if chosen.keep:
-        keep(chosen.last, every, complete=len(tables) == len(PARTS))
-
-
-def rows_of(part: str, options: Options) -> tuple[ModuleType, list[Row]]:
-    module = import_module(part)
-    return module, list(module.rows(options))
+    if chosen.keep and len(tables) == len(PARTS):
+        keep(chosen.last, every, complete=True)
 
 
 def table(module: ModuleType, rows: Iterable[Row], last: Mapping[str, Ratios]) -> str:
@@ -108,8 +110,8 @@ def read(path: Path) -> dict[str, Ratios]:
     return {what: tuple(ratios) for what, ratios in json.loads(path.read_text()).items()}
 
 
-def keep(path: Path, rows: Iterable[Row], complete: bool) -> None:
-    """Write the ratios for later runs; those of parts that were not run stay."""
+def keep(path: Path, rows: Iterable[Row], complete: bool = False) -> None:
+    """Write the ratios for later runs; others stay, unless these are complete."""
     ratios = {} if complete or not path.exists() else read(path)
     new = {row.what: tuple(float(f"{r:.3g}") for r in row.ratios) for row in rows if row.ratios}
     lines = [f"  {json.dumps(what)}: {json.dumps(r)}" for what, r in {**ratios, **new}.items()]

@@ -19,8 +19,8 @@ says whether yours do). Which {k} compounds are they?
 """
 SIGMA = 2.0
 """The reader's error, a standard deviation: the simulation draws it."""
-NOISE = sa.gaussian(SIGMA)
-"""What superarm is told of that error."""
+NOISE = sa.gaussian()
+"""What superarm is told of it: normal, and the same for all wells. It estimates how large."""
 ENOUGH = 0.25
 """The chosen pool may be so much below the best one, for each of its compounds."""
 

@@ -96,7 +96,7 @@ def test_what_is_kept_is_what_is_compared_and_losses_are_shown(
     }
     assert page.startswith("## The benchmarks still run: all of their code once")
 
-    keep(path, now[:1], complete=False)
+    keep(path, now[:1])
     assert read(path) == {"a": (10.0, 1.61), "b": (3.0,)}
     keep(path, now[:1], complete=True)
     assert read(path) == {"a": (10.0, 1.61)}

@@ -19,7 +19,7 @@ from superarm import reference
 from superarm.circulant import Circulant
 from superarm.cyclic_plan import CyclicPlan
 from superarm.design.blocks import flatness
-from superarm.estimate import Dense, gram
+from superarm.estimate import Dense, gram, least_squares
 from superarm.levels import Levels, level_logs
 from superarm.phase import Stop
 from superarm.tally import Tally
@@ -624,6 +624,28 @@ def test_a_forecast_needs_no_row_of_arms_for_each_super_arm():
     assert found.certified
     assert found.answer == problem.names(np.flatnonzero(means))
     assert found.pulls > 0
+
+
+@pytest.mark.parametrize(("epsilon", "swaps"), [(0.0, 1), (0.5, 1000)])
+def test_rounding_is_reckoned_for_as_many_arms_as_are_compared(epsilon, swaps):
+    """With epsilon 0 pairs decide: at a million arms, 100,000 times a pair's would never stop."""
+    problem = sa.Problem(2000, 1000, sa.gaussian(1.0), epsilon=epsilon)
+    rule = sa.Certified(design=sa.Cyclic(3))
+    phase = rule.first(problem, 1)
+    tally = Tally(phase.plan.size)
+    means = 1000.0 * np.random.default_rng(1).random(2000)  # the larger, the more rounding
+    world = sa.environment(means, problem.noise)
+    world.add(tally, phase.plan, 0, phase.plan.size, np.random.default_rng(1))
+    info = phase.information(tally.pulls)
+    found = least_squares(phase.plan, tally, info)
+    widths = rule.radius_of(problem, phase).widths(tally.pulls, 1, info, problem.k)
+    assert len(widths) == swaps
+    gains = problem.decision.swap_gains(
+        found.centred, problem.decision.best(found.centred), len(widths)
+    )
+    radius = float(widths[np.argmax(gains + widths)]) * (1 + info.relative_error)
+    reckoned = rule.look(problem, phase, tally, 1).verdict.radius - radius
+    assert reckoned == pytest.approx(2 * swaps * found.rounding, rel=1e-3)
 
 
 def test_many_arms_take_little_time_and_memory():

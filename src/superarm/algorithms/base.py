@@ -93,7 +93,8 @@ class Sides:
     """Both sides of a stop: `answer` stands when gap + epsilon >= radius (> if strict).
 
     A look of a fixed budget is `final`: it stops whatever they are, with the epsilon `reached`, and
-    `confidence` in the one that was asked for.
+    `confidence` in the one that was asked for. `swaps` is in how many members a rival that was
+    compared differs at most, where that is less than any group may.
     """
 
     answer: Members
@@ -103,6 +104,7 @@ class Sides:
     strict: bool = False
     final: bool = False
     confidence: float | None = None
+    swaps: int | None = None
 
     @property
     def reached(self) -> float:
@@ -267,7 +269,8 @@ class Static(Algorithm):
         except NegativeCycleError:
             reason = "the estimates do not yet exclude costs below 0 round a cycle"
             return Go(no_answer(self.name, problem, phase, t, look, reason))
-        swapped = 2 * (min(problem.k, problem.n - problem.k) if problem.topk else problem.k)
+        most = min(problem.k, problem.n - problem.k) if problem.topk else problem.k
+        swapped = 2 * (most if sides.swaps is None else sides.swaps)
         radius = sides.radius * (1 + info.relative_error) + swapped * estimate.rounding
         sides = replace(sides, radius=radius)
         verdict = self._verdict(problem, phase, t, look, sides, estimate.means, C)

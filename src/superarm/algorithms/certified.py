@@ -163,7 +163,8 @@ class Certified(Static):
         widths = C(info, problem.k)
         gains = problem.decision.swap_gains(theta, best, len(widths))
         worst = int(np.argmax(gains + widths))
-        found = Sides(best, -float(gains[worst]), problem.epsilon, float(widths[worst]))
+        radius = float(widths[worst])
+        found = Sides(best, -float(gains[worst]), problem.epsilon, radius, swaps=len(widths))
         if self.budget is None:
             return found
         norms = np.sqrt(info.differences(problem.k).squares(len(widths)))
