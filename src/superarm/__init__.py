@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     )
     from superarm.analysis import Analysis, analyse
     from superarm.campaign import Campaign, Store
+    from superarm.client import Client
     from superarm.decision import (
         CustomMatroid,
         Decision,
@@ -94,6 +95,7 @@ __all__ = [
     "Cell",
     "Certificate",
     "Certified",
+    "Client",
     "ConflictError",
     "CustomMatroid",
     "Cycles",
@@ -182,6 +184,7 @@ _HOMES = {
     ),
     "analysis": ("Analysis", "analyse"),
     "campaign": ("Campaign", "Store"),
+    "client": ("Client",),
     "decision": (
         "CustomMatroid",
         "Decision",

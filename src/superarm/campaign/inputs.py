@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from superarm._checks import real, shown
 from superarm.campaign.telling import Label
+from superarm.config import LONGEST
 from superarm.errors import ProblemError, SettingError
 from superarm.problem import Problem
 
@@ -47,8 +47,10 @@ def labels_of(what: str, given: Label, count: int) -> Label:
 def lease_of(lease: float) -> float:
     """Return seconds for which a pull can be handed out."""
     lease = real("lease (seconds)", lease, SettingError)
-    if not 0 < lease < math.inf:
-        raise SettingError(f"lease must be a number of seconds > 0, not {lease!r}")
+    if not 0 < lease <= LONGEST:  # later dates cannot be written
+        raise SettingError(
+            f"lease must be a number of seconds from 0 to {LONGEST:,.0f}, not {lease!r}"
+        )
     return lease
 
 

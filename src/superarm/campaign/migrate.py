@@ -14,7 +14,7 @@ from superarm.errors import StoreError
 
 VERSION_TABLE = "superarm_version"
 
-HEAD = "0001"
+HEAD = "0002"
 """The newest migration: a test compares it with the files."""
 
 

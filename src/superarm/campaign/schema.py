@@ -148,3 +148,33 @@ look = Table(
     sqlite_with_rowid=False,
 )
 """What the looks of the present course found, for pictures."""
+
+access_token = Table(
+    "access_token",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("role", Text, nullable=False),  # read | measure | admin
+    Column("salt", LargeBinary, nullable=False),
+    Column("hash", LargeBinary, nullable=False),  # of the token: it is nowhere itself
+    Column("created", Float(53), nullable=False),
+    Column("revoked", Float(53)),
+)
+"""Who may use a server on this store (see `superarm.server.access`)."""
+
+browser_session = Table(
+    "browser_session",
+    metadata,
+    Column("hash", Text, primary_key=True),  # of the cookie
+    Column("token", Text, nullable=False),
+    Column("until", Float(53), nullable=False),
+)
+"""Browsers that have shown a token."""
+
+server_secret = Table(
+    "server_secret",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("value", LargeBinary, nullable=False),
+)
+"""What binds the forms of pages to sessions."""

@@ -18,6 +18,7 @@ from superarm.cli.forecast import forecast
 from superarm.cli.lower_bound import lower_bound
 from superarm.cli.maximise import maximise
 from superarm.cli.reproduce import reproduce
+from superarm.cli.serve import serve, token
 from superarm.cli.simulate import simulate
 from superarm.cli.store import store
 from superarm.cli.study import study
@@ -118,5 +119,7 @@ main.add_command(store)
 main.add_command(datasets)
 main.add_command(study)
 main.add_command(reproduce)
+main.add_command(serve)
+main.add_command(token)
 main.add_command(config)
 defaults.listen(main)
