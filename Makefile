@@ -24,7 +24,7 @@ DEMO := $(VENV)/.demo
 DEV := $(VENV)/.dev
 BENCH := $(VENV)/.bench
 
-.PHONY: help demo test evidence bench docs lint lock clean
+.PHONY: help demo test browser evidence bench docs lint lock clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,8 +32,11 @@ help: ## list these commands
 demo: $(DEMO) ## see superarm find the best crew (needs only Python 3.11 or later)
 	@$(BIN)/python examples/crew.py
 
-test: lint docs ## lint, types, docs and every test: what must pass before a commit
+test: lint docs browser ## lint, types, docs and every test: what must pass before a commit
 	@$(BIN)/python -m pytest --quiet --numprocesses auto --dist worksteal
+
+browser: $(DEV) # what the dashboard's tests drive; nothing happens if it is there
+	@$(BIN)/python scripts/browser.py
 
 evidence: $(DEV) ## the long runs behind the statistical claims
 	@$(BIN)/python evidence/run.py

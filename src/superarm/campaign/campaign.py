@@ -556,6 +556,13 @@ class Campaign:
                 connection, where, self._course, start=start, limit=limit, newest=newest_first
             )
 
+    def result(self, id: str) -> Result:
+        """Return the total that was told of one pull."""
+        from superarm.campaign.results import result_of
+
+        with self.store.read() as connection:
+            return result_of(connection, standing(connection, self._id), self._course, id)
+
     def open_pulls(self) -> list[OpenPull]:
         """Return the pulls that were handed out, or put off, and have no total yet."""
         with self.store.read() as connection:

@@ -11,10 +11,11 @@ from sqlalchemy import Connection, select, update
 from superarm.campaign import schema
 from superarm.campaign.asking import members_at
 from superarm.campaign.course import Course
-from superarm.campaign.ids import Key
+from superarm.campaign.ids import Key, parse
 from superarm.campaign.records import OpenPull, Result, moment
 from superarm.campaign.standing import Standing, edits, path
 from superarm.campaign.store import Store
+from superarm.errors import PullError
 
 _p, _r, _o = schema.phase.c, schema.result.c, schema.open_pull.c
 
@@ -27,18 +28,18 @@ def results(
     start: int,
     limit: int | None,
     newest: bool,
+    only: Key | None = None,
 ) -> list[Result]:
-    """Return totals by phase and position, or the newest first."""
+    """Return totals by phase and position, or the newest first; or the one of a single pull."""
     order: Sequence[Any] = (_r.serial, _r.position, _r.attempt)
     if newest:
         order = [column.desc() for column in (_r.at, *order)]
-    rows = connection.execute(
-        select(schema.result)
-        .where(_r.campaign == where.id)
-        .order_by(*order)
-        .offset(start)
-        .limit(limit)
-    ).all()
+    asked = select(schema.result).where(_r.campaign == where.id)
+    if only is not None:
+        asked = asked.where(
+            _r.serial == only.serial, _r.position == only.position, _r.attempt == only.attempt
+        )
+    rows = connection.execute(asked.order_by(*order).offset(start).limit(limit)).all()
     made = edits(connection, where.id)
     way = path(connection, where)
     members = _members(connection, where, course, [(row.serial, row.position) for row in rows])
@@ -67,6 +68,15 @@ def results(
             )
         )
     return found
+
+
+def result_of(connection: Connection, where: Standing, course: Course, id: str) -> Result:
+    """Return the total of one pull; PullError where none has been told."""
+    key = parse(id)
+    found = results(connection, where, course, start=0, limit=1, newest=False, only=key)
+    if not found:
+        raise PullError(f"no total of pull {key} has been told; see the history")
+    return found[0]
 
 
 def open_pulls(connection: Connection, where: Standing, course: Course) -> list[OpenPull]:
