@@ -34,6 +34,7 @@ PARTS = (
     "growth",
     "scale",
     "store",
+    "server",
 )
 RESULT = Path(__file__).resolve().parents[1] / "build" / "bench.md"
 LAST = Path(__file__).resolve().parent / "last.json"

@@ -22,6 +22,7 @@ import fewer_runs  # noqa: E402
 import guarantee_runs  # noqa: E402
 import law_runs  # noqa: E402
 import quadratic_runs  # noqa: E402
+import server_runs  # noqa: E402
 import sigma_runs  # noqa: E402
 import table2_runs  # noqa: E402
 
@@ -35,6 +36,7 @@ PARTS = (
     table2_runs,
     sigma_runs,
     campaign_runs,
+    server_runs,
 )
 
 

@@ -17,7 +17,7 @@ from web import Running, running
 
 import superarm as sa
 from superarm.campaign import Campaign
-from superarm.client import Client, RemoteCampaign
+from superarm.client import Client
 from superarm.errors import (
     CampaignError,
     ConflictError,
@@ -27,6 +27,7 @@ from superarm.errors import (
     StoreError,
     TotalError,
 )
+from superarm.remote import RemoteCampaign
 
 PROBLEM = sa.Problem(["Ann", "Bo", "Cy", "Di", "Ed", "Flo"], 2, sa.labels(), epsilon=0.5)
 

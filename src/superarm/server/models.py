@@ -281,6 +281,12 @@ class Certificate(BaseModel):
     conditions: list[str]
 
 
+class Diagnostics(BaseModel):
+    """What all totals say against the assumptions of a certificate."""
+
+    diagnostics: dict[str, Any] | None
+
+
 class Question(BaseModel):
     """All that decides what is measured; the client makes its objects from it."""
 

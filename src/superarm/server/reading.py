@@ -148,6 +148,12 @@ async def history(request: Request) -> Response:
     return page(request, asked, rows[: asked.limit], len(rows) > asked.limit)
 
 
+async def result(request: Request) -> Response:
+    """The total that was told of one pull."""
+    id = request.path_params["id"]
+    return JSONResponse(plain(await read(request, lambda campaign: campaign.result(id))))
+
+
 async def history_csv(request: Request) -> Response:
     """All results as CSV."""
     header = ("id", "members", "total", "first_total", "told_at", "worker", "site", "state")
@@ -190,6 +196,12 @@ async def changes(request: Request) -> Response:
     """Everything else that was done: amends, voids, undos, retirements, groups put off."""
     asked = query(request, models.PageQuery)
     return cut(request, asked, await read(request, lambda campaign: campaign.changes()))
+
+
+async def diagnostics(request: Request) -> Response:
+    """All checks of the totals; `diagnostics` is null while there are none."""
+    found = await read(request, lambda campaign: campaign.diagnose())
+    return JSONResponse({"diagnostics": None if found is None else found.to_dict()})
 
 
 async def looks(request: Request) -> Response:

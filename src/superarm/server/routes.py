@@ -73,6 +73,8 @@ ABOUT_ONE = (
     _list("arms", reading.arms, models.Arms),
     _read(f"{C}/certificate", reading.certificate, models.Certificate, fails=(404,)),
     _read(f"{C}/question", reading.question, models.Question, fails=(404,)),
+    _read(f"{C}/diagnostics", reading.diagnostics, models.Diagnostics, fails=(404,)),
+    _read(f"{C}/history/{{id}}", reading.result, models.Result, fails=(404,)),
     _list("history", reading.history, models.History, models.HistoryQuery),
     _read(f"{C}/history.csv", reading.history_csv, None, fails=(404,), returns=CSV),
     _list("changes", reading.changes, models.Changes),

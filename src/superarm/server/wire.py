@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from superarm.campaign import ArmStatus, Change, LookTaken, OpenPull, Pull, Result, Status
+from superarm.diagnostics import Diagnostics, Finding, Offset
 from superarm.verdict import Certificate, Verdict
 
 T = TypeVar("T")
@@ -52,6 +53,11 @@ def verdict_data(verdict: Verdict) -> dict[str, Any]:
     return {**verdict.to_dict(), "estimates": known, "text": str(verdict)}
 
 
+def certificate_from(data: Data) -> Certificate:
+    """Return the certificate that was sent."""
+    return Certificate(**{**data, "conditions": tuple(data["conditions"])})
+
+
 def verdict_from(data: Data) -> Verdict:
     """Return the verdict that was sent."""
     kept = {part.name: data[part.name] for part in fields(Verdict) if part.name in data}
@@ -63,10 +69,24 @@ def verdict_from(data: Data) -> Verdict:
         "warnings": tuple(kept["warnings"]),
         "gap": gap,
         "radius": radius,
-        "certificate": None if certificate is None else Certificate(**certificate),
+        "certificate": None if certificate is None else certificate_from(certificate),
         "estimates": None if estimates is None else np.array(estimates, dtype=np.float64),
     }
     return Verdict(**kept)
+
+
+def diagnostics_from(data: Data) -> Diagnostics:
+    """Return the checks that were sent; the rows of single pulls are not."""
+    return Diagnostics(
+        findings=tuple(Finding(**finding) for finding in data["findings"]),
+        level=data["level"],
+        pulls=data["pulls"],
+        groups=data["groups"],
+        offsets={
+            kind: tuple(Offset(**offset) for offset in offsets)
+            for kind, offsets in data["offsets"].items()
+        },
+    )
 
 
 def record_from(kind: type[T], data: Data) -> T:
