@@ -86,6 +86,18 @@ class TestStore:
         assert create(store).history() == []  # of the same name, and nothing of the old one
         assert other.ask()
 
+    def test_what_was_deleted_does_not_write_into_what_came_after(self, store):
+        old = create(store)
+        pull = old.ask()[0]
+        old.delete()
+        new = create(store, seed=4)
+        new.ask()
+        with pytest.raises(sa.CampaignError, match="deleted meanwhile"):
+            old.ask()
+        with pytest.raises(sa.CampaignError, match="deleted meanwhile"):
+            old.tell(pull.id, 1.0)
+        assert new.history() == []
+
     # ---- ask -------------------------------------------------------------------------------------
 
     def test_pulls_are_handed_out_once(self, store):

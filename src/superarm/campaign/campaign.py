@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from sqlalchemy import Connection, delete, insert, select
-from sqlalchemy.exc import IntegrityError
 
 from superarm._checks import bounded_real, flag, shown, whole
 from superarm.algorithms import Algorithm, default_algorithm
@@ -37,7 +36,7 @@ from superarm.campaign.store import Store
 from superarm.campaign.telling import Label, take_in
 from superarm.campaign.totals import check_totals
 from superarm.diagnostics import Diagnostics
-from superarm.errors import CampaignError, ProblemError, SettingError, TotalError
+from superarm.errors import ProblemError, SettingError, TotalError
 from superarm.phase import Phase
 from superarm.plain import from_plain, problem_from_plain, problem_to_plain, to_plain
 from superarm.problem import Problem
@@ -117,28 +116,19 @@ class Campaign:
         import json
         import time
 
-        c = schema.campaign.c
+        from superarm.campaign.writing import begin
+
         with store.write() as connection:
-            if connection.execute(select(c.id).where(c.name == name)).first() is not None:
-                raise CampaignError(f"there is a campaign {name!r} already; choose another name")
             state = "certified" if row["needed"] is None else "measuring"
-            try:
-                made = connection.execute(
-                    insert(schema.campaign).values(
-                        name=name,
-                        created=time.time(),
-                        seed=str(seed),
-                        serial=1,
-                        changes=0,
-                        state=state,
-                    )
-                ).inserted_primary_key
-            except IntegrityError:  # by another process, since we looked
-                raise CampaignError(
-                    f"there is a campaign {name!r} already; choose another name"
-                ) from None
-            assert made is not None
-            id = made[0]
+            id = begin(
+                connection,
+                name=name,
+                created=time.time(),
+                seed=str(seed),
+                serial=1,
+                changes=0,
+                state=state,
+            )
             problem, rule = (json.dumps(part, ensure_ascii=False) for part in plain)
             connection.execute(
                 insert(schema.question).values(campaign=id, problem=problem, rule=rule)

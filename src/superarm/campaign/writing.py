@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import secrets
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -37,7 +38,7 @@ def write(connection: Connection, contents: Contents, name: str, steps: Sequence
         state = "certified" if last.verdict.certified else "ended"
     if last.look:
         margin = _finite(last.verdict.radius - last.verdict.gap - last.verdict.epsilon)
-    id = _begin(
+    id = begin(
         connection,
         name=name,
         created=contents.created,
@@ -121,7 +122,7 @@ def _copy(old: Connection, new: Connection, name: str) -> None:
         return
     values = dict(row._mapping)
     before = values.pop("id")
-    id = _begin(new, **values)
+    id = begin(new, **values)
     for table in _TABLES:
         for rows in _parts(old, table, before):
             add_rows(new, table, [(id, *row[1:]) for row in rows])
@@ -133,17 +134,32 @@ def _parts(connection: Connection, table: Table, id: int) -> Iterator[Sequence[A
     yield from found.partitions(_PART)
 
 
-def _begin(connection: Connection, **values: Any) -> int:
+def begin(connection: Connection, **values: Any) -> int:
+    """Write the row of a new campaign; return its id, one that no campaign has had."""
     taken = f"there is a campaign {values['name']!r} already; choose another name"
     c = schema.campaign.c
     if connection.execute(select(c.id).where(c.name == values["name"])).first() is not None:
         raise CampaignError(taken)
+    if connection.dialect.name == "sqlite":
+        values["id"] = _unused(connection)
     try:
         made = connection.execute(insert(schema.campaign).values(**values)).inserted_primary_key
     except IntegrityError:  # by another process, since we looked
         raise CampaignError(taken) from None
     assert made is not None
     return int(made[0])
+
+
+def _unused(connection: Connection) -> int:
+    """Return an id at random: SQLite itself gives that of a deleted campaign to the next one.
+
+    Whoever still has the deleted one open would write into the other.
+    """
+    c = schema.campaign.c
+    while True:
+        id = 1 + secrets.randbelow(2**31 - 1)
+        if connection.execute(select(c.id).where(c.id == id)).first() is None:
+            return id
 
 
 def _finite(value: float) -> float | None:
