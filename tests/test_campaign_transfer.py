@@ -361,3 +361,10 @@ WIDE_MEANS = [3.0, 2.5, 2.0, 1.6, *[0.1 * i for i in range(-8, 0)]]
 
 def test_the_question_of_the_tests_is_what_it_was():
     assert (PROBLEM.n, PROBLEM.k) == (8, 4)
+
+
+def test_half_a_character_in_a_file_is_said(tmp_path):
+    path = tmp_path / "odd.json"
+    path.write_text('{"superarm campaign": 1, "content": {"a": "\\ud800"}, "sha256": "x"}')
+    with pytest.raises(sa.DataError, match="cannot be kept as text"):
+        sa.Campaign.load(path, store=":memory:")

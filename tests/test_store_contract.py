@@ -75,6 +75,26 @@ class TestStore:
         assert {r.worker for r in campaign.history()} == {worker.strip()}
         assert {r.site for r in campaign.history()} == {"\\N"}
 
+    @pytest.mark.parametrize("text", ["a\0b", "a\udcff"])
+    def test_what_no_database_keeps_is_refused_in_plain_words(self, store, text):
+        campaign = create(store)
+        pulls = campaign.ask(600)
+        results = [(pull.id, 1.0) for pull in pulls]
+        for act in (
+            lambda: campaign.ask(worker=text),
+            lambda: campaign.tell(pulls[0].id, 1.0, worker=text),
+            lambda: campaign.tell_many(results, site=text),
+            lambda: campaign.tell_many(results, worker=[text] * 600),
+            lambda: campaign.record(["arm 1"], 1.0, reason=text),
+        ):
+            with pytest.raises(sa.SettingError, match="cannot be kept as text"):
+                act()
+        with pytest.raises(sa.ProblemError, match="cannot be kept as text"):
+            create(store, problem=sa.Problem([text, "b", "c"], 2, sa.gaussian(1.0)), name="odd")
+        with pytest.raises(sa.CampaignError, match="there is no campaign"):
+            sa.Campaign.open(text, store=store)
+        assert campaign.history() == []
+
     def test_what_is_deleted_is_gone(self, store):
         campaign = finished(store)
         other = create(store, name="other")

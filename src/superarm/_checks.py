@@ -55,6 +55,11 @@ def flag(what: str, value: Any, error: type[SuperarmError]) -> bool:
     return value
 
 
+def writable(text: str) -> bool:
+    """Whether every store and file can keep a text: no NUL, and no half of a character."""
+    return "\0" not in text and not any("\ud800" <= sign <= "\udfff" for sign in text)
+
+
 def real(what: str, value: Any, error: type[SuperarmError]) -> float:
     """Return a float from a number (never from text); it may be infinite or NaN."""
     try:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from sqlalchemy import Connection, delete, insert, select
 
-from superarm._checks import bounded_real, flag, shown, whole
+from superarm._checks import bounded_real, flag, shown, whole, writable
 from superarm.algorithms import Algorithm, default_algorithm
 from superarm.algorithms.base import check_algorithm, check_problem
 from superarm.campaign import changes, hot, schema
@@ -101,7 +101,10 @@ class Campaign:
         rng
             Seed: decides what the design leaves to chance.
         """
-        rule = default_algorithm(check_problem(problem)) if algorithm is None else algorithm
+        odd = next((arm for arm in check_problem(problem).arms if not writable(arm)), None)
+        if odd is not None:
+            raise ProblemError(f"arm {shown(odd)} has a sign in it that cannot be kept as text")
+        rule = default_algorithm(problem) if algorithm is None else algorithm
         seed = seed_from(rng)
         course = Course(problem, check_algorithm(rule), seed)
         first = course.first(problem, 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from superarm._checks import real, shown
+from superarm._checks import real, shown, writable
 from superarm.campaign.telling import Label
 from superarm.config import LONGEST
 from superarm.errors import ProblemError, SettingError
@@ -31,6 +31,8 @@ def short(what: str, text: str) -> str:
     given: Any = text
     if not isinstance(given, str) or len(text) > 10 * _LONGEST:
         raise SettingError(f"{what} must be a text of ordinary length, not {shown(text)}")
+    if not writable(text):
+        raise SettingError(f"{what} has a sign in it that cannot be kept as text: {shown(text)}")
     return text.strip()
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, exists, func, select
 
+from superarm._checks import writable
 from superarm.campaign import schema
 from superarm.campaign.ids import Key
 from superarm.errors import CampaignError
@@ -151,7 +152,9 @@ def path(connection: Connection, where: Standing) -> dict[int, int]:
 
 def find(connection: Connection, name: str) -> Any:
     """Return the row of a campaign by its name."""
-    row = connection.execute(select(schema.campaign).where(_c.name == name)).first()
+    row = None
+    if writable(name):  # no database takes anything else
+        row = connection.execute(select(schema.campaign).where(_c.name == name)).first()
     if row is None:
         known = connection.execute(select(_c.name).order_by(_c.name).limit(6)).scalars().all()
         there = ", ".join(known[:5]) + (" and more" if len(known) > 5 else "")

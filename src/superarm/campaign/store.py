@@ -167,9 +167,7 @@ class Store:
                     raise
             except self._errors as error:
                 self._forget()
-                found = StoreError(f"{self.name}: {in_plain_words(error)}")
-                found.passing = self._passing(error)
-                raise found from error
+                raise self._error(error) from error
 
     def _driver(self) -> Any:
         """Return the driver's own connection, one a thread and kept."""
@@ -182,7 +180,7 @@ class Store:
                 here.pooled.driver_connection.autocommit = True
         return here.pooled.driver_connection
 
-    def _passing(self, error: Exception) -> bool:
+    def _passing(self, error: BaseException | None) -> bool:
         """Whether it may work at once with another connection: a restart, or a deadlock."""
         state = str(getattr(error, "sqlstate", None) or "")
         lost = type(error).__name__ in ("OperationalError", "AdminShutdown") and not state
@@ -256,9 +254,16 @@ class Store:
         try:
             yield
         except DBAPIError as error:
-            raise StoreError(f"{self.name}: {in_plain_words(error.orig)}") from error
+            raise self._error(error.orig) from error
         except SQLAlchemyError as error:
             raise StoreError(f"{self.name}: {error}") from error
+        except self._errors as error:  # of a copy, which goes to the driver itself
+            raise self._error(error) from error
+
+    def _error(self, error: BaseException | None) -> StoreError:
+        found = StoreError(f"{self.name}: {in_plain_words(error)}")
+        found.passing = self._passing(error)
+        return found
 
     def _prepare(self) -> None:
         with self.engine.connect() as connection, connection.begin():

@@ -20,6 +20,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 from sqlalchemy import select
 
+from superarm._checks import shown, writable
 from superarm.campaign import schema
 from superarm.campaign.contents import (
     RESULT,
@@ -76,8 +77,8 @@ def export(campaign: Campaign, path: str | Path) -> None:
 def from_file(path: str | Path) -> Contents:
     """Read what `export` wrote; DataError where it is something else, or was changed since."""
     source = Path(path)
-    content, mark = _content(source)
-    if mark != digest(content):
+    content, whole = read_content(source)
+    if not whole:
         raise DataError(
             f"{source} was changed after it was written, or is damaged: its hash does not fit; "
             "export the campaign again"
@@ -248,7 +249,12 @@ def _written(target: Path) -> Iterator[IO[bytes]]:
 def read_content(source: Path) -> tuple[Any, bool]:
     """Return the content of a file, and whether its hash fits."""
     content, mark = _content(source)
-    return content, mark == digest(content)
+    try:
+        return content, mark == digest(content)
+    except UnicodeEncodeError:  # half a character, which JSON can spell
+        raise DataError(
+            f"{source} is damaged: it has a sign in it that cannot be kept as text"
+        ) from None
 
 
 def _content(source: Path) -> tuple[Any, str]:
@@ -331,7 +337,7 @@ def _columns(given: Mapping[str, Any], what: str) -> dict[str, list[Any]]:
     for name, column in found.items():
         kinds = set(map(type, column))
         if name in _TEXT:
-            right = kinds <= {str}
+            right = kinds <= {str} and all(map(writable, set(column)))
         elif name in _WHOLE:
             right = kinds <= {int} and all(0 <= value < 2**62 for value in column)
         else:
@@ -367,6 +373,8 @@ def _names(given: Any) -> list[str]:
 def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise DataError(f"{value!r} is in the place of a text")
+    if not writable(value):
+        raise DataError(f"{shown(value)} has a sign in it that cannot be kept as text")
     return value
 
 
