@@ -6,6 +6,7 @@ import os
 import random
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -17,7 +18,7 @@ import servers
 from campaign_worker import acknowledged
 
 import superarm as sa
-from superarm.campaign import looks, standing
+from superarm.campaign import looks, migrate, standing
 from superarm.tally import Tally
 
 WORKER = Path(__file__).with_name("campaign_worker.py")
@@ -35,9 +36,9 @@ def start(where, log, seed, seconds, kinds, name="c"):
     return subprocess.Popen([*command, kinds], stderr=subprocess.PIPE, text=True)
 
 
-def wait_until_ready(logs, patience=60.0):
+def wait_until_ready(logs, patience=60.0, sign="ready"):
     end = time.monotonic() + patience
-    while not all(log.exists() and "ready" in log.read_text() for log in logs):
+    while not all(log.exists() and sign in log.read_text() for log in logs):
         assert time.monotonic() < end, "the workers did not start"
         time.sleep(0.02)
 
@@ -101,6 +102,8 @@ def kill_rounds(where, folder, rounds, seed, workers=2, kinds="tttbbav"):
         running = [start(where, log, 100 * turn + i, 60, kinds) for i, log in enumerate(mine)]
         logs += mine
         wait_until_ready(mine)
+        if turn == 0:  # on a busy machine all rounds might end before anything was told
+            wait_until_ready(mine, sign="tell")
         time.sleep(chance.uniform(0.0, 0.4))
         for process in running:
             process.send_signal(signal.SIGKILL)
@@ -176,8 +179,6 @@ def test_a_damaged_file_is_named_as_such(tmp_path):
 def test_a_store_of_a_newer_version_is_left_alone(tmp_path):
     path = tmp_path / "store.db"
     measured(path)[0].close()
-    import sqlite3
-
     with sqlite3.connect(path) as raw:
         raw.execute("UPDATE superarm_version SET version_num = '9999'")
     raw.close()
@@ -185,9 +186,28 @@ def test_a_store_of_a_newer_version_is_left_alone(tmp_path):
         sa.Store.open(path)
 
 
-def test_another_programs_file_is_left_alone(tmp_path):
-    import sqlite3
+def test_an_older_store_is_copied_and_brought_up_to_date(tmp_path):
+    path = tmp_path / "store.db"
+    store = sa.Store._connected(str(path), create=True)
+    with store.write() as connection:
+        migrate.upgrade(connection, "0001")
+        assert migrate.version(connection) == "0001"
+    store.close()
+    before = path.read_bytes()
+    with sa.Store.open(path) as opened, opened.read() as connection:
+        assert migrate.version(connection) == migrate.HEAD != "0001"
+    kept = tmp_path / f"store.db.before-{migrate.HEAD}-from-0001"
+    assert kept.exists()
+    with sqlite3.connect(kept) as raw:
+        assert raw.execute("SELECT version_num FROM superarm_version").fetchone() == ("0001",)
+    raw.close()
+    assert len(kept.read_bytes()) <= len(before) + 4096
+    begin(path)
+    sa.Store.open(path).close()
+    assert len(list(tmp_path.glob("store.db.before-*"))) == 1, "copied once"
 
+
+def test_another_programs_file_is_left_alone(tmp_path):
     path = tmp_path / "other.db"
     with sqlite3.connect(path) as raw:
         raw.execute("CREATE TABLE campaign (x INTEGER)")
@@ -231,8 +251,15 @@ def test_a_full_disk_takes_nothing_half(small_disk):
     told = sum(acknowledged_totals)
     with sa.Store.open(path) as again:
         campaign = sa.Campaign.open("c", store=again)
+        assert len(campaign.history()) == told, "what is there can be read"
+        fold(again, campaign)
+        room = ["mount", "-o", "remount,size=16m", str(small_disk)]
+        subprocess.run(room, check=True)
         assert campaign.status().told == told
         fold(again, campaign)
+        pull = campaign.ask()[0]
+        campaign.tell(pull.id, 1.0)
+        assert campaign.status().told == told + 1
 
 
 def test_a_file_that_may_only_be_read(tmp_path):

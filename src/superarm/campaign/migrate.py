@@ -40,10 +40,11 @@ def migrate(connection: Connection, name: str, backup: Callable[[str], None]) ->
         raise StoreError(f"{name} holds a table campaign that superarm did not make")
     if found is not None:
         backup(found)
-    _upgrade(connection)
+    upgrade(connection)
 
 
-def _upgrade(connection: Connection) -> None:
+def upgrade(connection: Connection, to: str = "head") -> None:
+    """Run the migrations up to one of them."""
     import logging
 
     from alembic import command
@@ -54,4 +55,4 @@ def _upgrade(connection: Connection) -> None:
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
     config.set_main_option("path_separator", "os")
     config.attributes["connection"] = connection
-    command.upgrade(config, "head")
+    command.upgrade(config, to)
