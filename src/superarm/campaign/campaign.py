@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -36,7 +37,7 @@ from superarm.campaign.store import Store
 from superarm.campaign.telling import Label, take_in
 from superarm.campaign.totals import check_totals
 from superarm.diagnostics import Diagnostics
-from superarm.errors import ProblemError, SettingError, TotalError
+from superarm.errors import ProblemError, SettingError, StoreError, TotalError
 from superarm.phase import Phase
 from superarm.plain import from_plain, problem_from_plain, problem_to_plain, to_plain
 from superarm.problem import Problem
@@ -286,7 +287,7 @@ class Campaign:
         if due is None:
             return self.tell_many([(id, value)], worker=worker, site=site)
         if due:
-            self._settled()
+            self._look()
         return Told(1, 0)
 
     def tell_many(
@@ -304,7 +305,7 @@ class Campaign:
         labels = labels_of("worker", worker, len(keys)), labels_of("site", site, len(keys))
         told, due = take_in(self.store, self._id, keys, totals, *labels)
         if due:
-            self._settled()
+            self._look()
         return told
 
     def _valid(self, keys: Sequence[Key], totals: Sequence[float]) -> list[float]:
@@ -441,7 +442,7 @@ class Campaign:
                 self._course.of_serial(connection, where, key.serial)
 
     def _changed(self, number: int) -> Change:
-        self._settled()
+        self._look()
         return self._change(number)
 
     def _change(self, number: int) -> Change:
@@ -586,6 +587,15 @@ class Campaign:
         from superarm.campaign.verify import verify_campaign
 
         return verify_campaign(self)
+
+    def _look(self) -> None:
+        """Take the looks that are due after something was written.
+
+        That is written, whatever becomes of the looks: where the disk is full, say, they are taken
+        by whoever asks for the verdict next, and it is they who are told.
+        """
+        with suppress(StoreError):
+            self._settled()
 
     def _settled(self) -> Standing:
         self._where = settle(self.store, self._id, self._course)
