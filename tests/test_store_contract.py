@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import time
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from campaigns import MEANS, PROBLEM, create, finished, measure, totals_of
 
 import superarm as sa
+from superarm.campaign import asking, changes, telling
 
 SMALL = sa.Problem(["Ann", "Bo", "Cy", "Dee", "Eve"], 2, sa.labels(), epsilon=0.5)
 
@@ -449,3 +451,85 @@ def work(where, name):
         for _ in range(10):
             pulls = campaign.ask(3, worker=name)
             campaign.tell_many([(pull.id, 1.0 + len(MEANS)) for pull in pulls], worker=name)
+
+
+def elsewhere(store):
+    """Open the campaign by connections of its own, as another process would."""
+    url = store.path or store.engine.url.render_as_string(hide_password=False)
+    return sa.Campaign.open("crew", store=sa.Store.open(url))
+
+
+def meanwhile(monkeypatch, owner, name, act):
+    """Let a thread begin `act` before a method is called for the first time; return what it gave.
+
+    It gets a moment, and then the time that it takes after that.
+    """
+    found, real = [], getattr(owner, name)
+
+    def both(*args, **settings):
+        if not found and (name != "_lend" or args[1]):
+            pool = ThreadPoolExecutor(1)
+            found.append(pool.submit(act))
+            wait(found, 2.0)
+        return real(*args, **settings)
+
+    monkeypatch.setattr(owner, name, both)
+    return found
+
+
+@pytest.fixture
+def two(request, postgresql_url, tmp_path):
+    """A campaign and the same by other connections, in a PostgreSQL store."""
+    with sa.Store.open(postgresql_url) as store:
+        campaign = create(store)
+        other = elsewhere(store)
+        other.ask(1, worker="other")
+        yield campaign, other
+        other.store.close()
+
+
+class TestAtTheSameMoment:
+    """What PostgreSQL lets happen between two statements of a transaction."""
+
+    def test_a_single_total_and_a_batch(self, two, monkeypatch):
+        campaign, other = two
+        pulls = campaign.ask(3)
+        told = meanwhile(
+            monkeypatch, telling._Batch, "_check_asked", lambda: other.tell(pulls[0].id, 1.0)
+        )
+        new = campaign.tell_many([(pull.id, 1.0) for pull in pulls]).new
+        assert new + told[0].result().new == 3
+
+    def test_a_void_is_undone_while_its_pull_is_told_again(self, two, monkeypatch):
+        campaign, other = two
+        pull = campaign.ask()[0]
+        campaign.tell(pull.id, 1.0)
+        campaign.void(pull.id, reason="wrong group")
+        again = campaign.ask()[0]
+        told = meanwhile(monkeypatch, changes, "delete", lambda: other.tell(again.id, 2.0))
+        with suppress(sa.ConflictError):
+            campaign.undo()
+        with suppress(sa.PullError):
+            told[0].result()
+        assert campaign.store.check() == []
+
+    def test_a_lapsed_pull_goes_to_one_of_two(self, two, monkeypatch):
+        campaign, other = two
+        campaign.ask(5, worker="slow", lease=0.01)
+        time.sleep(0.1)
+        theirs = meanwhile(monkeypatch, asking._Desk, "_lend", lambda: other.ask(2, worker="B"))
+        mine = campaign._ask_with_care(2, "A", 1000.0, ())
+        ids = [pull.id for pull in (*mine, *theirs[0].result())]
+        assert len(set(ids)) == 4
+
+
+def test_nothing_is_handed_out_of_a_stage_that_is_over(store):
+    campaign = create(store)
+    campaign.ask(2, worker="Ann")
+    campaign.ask(2, worker="Bo", lease=0.01)
+    time.sleep(0.1)
+    sa.Campaign.open("crew", store=store).retire(["arm 1"], reason="left")
+    for worker in ("Ann", "Cy"):
+        for pull in campaign.ask(2, worker=worker):
+            assert pull.id.startswith("p2-")
+            assert "arm 1" not in pull.members

@@ -166,7 +166,9 @@ class _Desk:
 
     def _open(self, *conditions: Any, limit: int | None = None) -> list[tuple[int, int]]:
         chosen = select(_o.position, _o.attempt).where(*self._here(), *conditions)
-        rows = self.connection.execute(chosen.order_by(_o.position).limit(limit)).all()
+        # What is told or handed out by others at this moment is theirs.
+        chosen = chosen.order_by(_o.position).limit(limit).with_for_update(skip_locked=True)
+        rows = self.connection.execute(chosen).all()
         return [(row.position, row.attempt) for row in rows]
 
     def _lend(self, keys: Sequence[tuple[int, int]]) -> None:

@@ -279,6 +279,12 @@ def _to_undo(connection: Connection, id: int, number: int | None) -> Any:
 
 def _unvoid(connection: Connection, id: int, key: Key) -> None:
     """Take back the asking that a void led to; refuse where that has a total already."""
+    # First: a total of it that is told at this moment is waited for, and seen then.
+    connection.execute(
+        delete(schema.open_pull).where(
+            _o.campaign == id, _o.serial == key.serial, _o.position == key.position
+        )
+    )
     again = connection.execute(
         select(_r.attempt)
         .where(_r.campaign == id, _r.serial == key.serial, _r.position == key.position)
@@ -290,11 +296,6 @@ def _unvoid(connection: Connection, id: int, key: Key) -> None:
             f"pull {key} was measured again, as {key._replace(attempt=latest)}: the void can no "
             "longer be undone; amend that one if it is wrong"
         )
-    connection.execute(
-        delete(schema.open_pull).where(
-            _o.campaign == id, _o.serial == key.serial, _o.position == key.position
-        )
-    )
 
 
 def _touch(connection: Connection, where: Standing, course: Course, key: Key) -> None:

@@ -43,18 +43,26 @@ WHERE campaign = :id AND serial = :serial AND needed IS NOT NULL
     AND (last IS NULL OR frontier + {size} <= last){more}
 RETURNING frontier"""
 
-_CURRENT = "SELECT 1 FROM campaign WHERE id = :id AND serial = :serial AND changes = :changes"
+_CURRENT = """
+SELECT 1 FROM campaign JOIN phase ON phase.campaign = campaign.id AND phase.serial = campaign.serial
+WHERE campaign.id = :id AND campaign.serial = :serial AND campaign.changes = :changes
+    AND phase.needed IS NOT NULL"""
 
 _FRESH = """
 INSERT INTO open_pull (campaign, serial, position, attempt, worker, given, until, why)
 VALUES (:id, :serial, :position, 1, :worker, :now, :until, '')"""
 
+# Nothing is handed out of a phase that is not measured any more.
+_NONE_OR = "(SELECT CASE WHEN EXISTS (SELECT 1 FROM here) THEN {} ELSE 0 END))"
+_LEFT = ":size - (SELECT count(*) FROM own)"
+
 _ASK_AT_ONCE = f"""
-WITH own AS ({_OWN.replace(":size)", "CASE WHEN :worker = '' THEN 0 ELSE :size END)")}),
-again AS ({_AGAIN.format(size="(SELECT :size - count(*) FROM own) FOR UPDATE SKIP LOCKED")}),
+WITH here AS ({_CURRENT}),
+own AS ({_OWN.replace(":size)", _NONE_OR.format("CASE WHEN :worker = '' THEN 0 ELSE :size END"))}),
+again AS ({_AGAIN.format(size=_NONE_OR.format(_LEFT)[:-1] + " FOR UPDATE SKIP LOCKED")}),
 rest AS (
     SELECT :size - (SELECT count(*) FROM own) - (SELECT count(*) FROM again) AS n
-    WHERE EXISTS ({_CURRENT})),
+    WHERE EXISTS (SELECT 1 FROM here)),
 moved AS ({_MOVE.format(size="rest.n", source=" FROM rest", more=" AND rest.n > 0")}, rest.n),
 fresh AS (
     INSERT INTO open_pull (campaign, serial, position, attempt, worker, given, until, why)

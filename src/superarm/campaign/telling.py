@@ -81,6 +81,7 @@ class _Batch:
 
     def add(self, now: float, labels: _Labels) -> int:
         """Add what is new; raise for the first that cannot be taken."""
+        asked = self._asked()
         there = self._there()
         fresh = []
         for place, total in self.totals.items():
@@ -89,7 +90,7 @@ class _Batch:
                 fresh.append(place)
             elif before[0] != total:
                 raise self._conflict(place, before, total)
-        self._check_asked(fresh, there)
+        self._check_asked(fresh, asked)
         if not fresh:
             return 0
         serial = self.serial
@@ -119,8 +120,17 @@ class _Batch:
         rows = self.connection.execute(chosen).all()
         return {(row.position, row.attempt): (row.total, row.worker) for row in rows}
 
+    def _asked(self) -> set[tuple[int, int]]:
+        """Return what is out, and keep it so: nobody else tells it until we are done."""
+        chosen = select(_o.position, _o.attempt).where(*self._here(_o))
+        if len(self.totals) > _FEW and self.connection.dialect.name == "postgresql":
+            # Row locks on a long stretch would be many: others may still ask there.
+            chosen = chosen.where(_o.position.in_([position for position, _ in self.totals]))
+        rows = self.connection.execute(chosen.order_by(_o.position).with_for_update())
+        return {(row.position, row.attempt) for row in rows}
+
     def _check_asked(
-        self, fresh: Sequence[tuple[int, int]], there: dict[tuple[int, int], tuple[float, str]]
+        self, fresh: Sequence[tuple[int, int]], asked: set[tuple[int, int]]
     ) -> None:
         """Each new one must be a position that was handed out, in its latest asking."""
         serial = self.serial
@@ -132,8 +142,6 @@ class _Batch:
             ).scalar_one_or_none()
         if not fresh:
             return
-        chosen = select(_o.position, _o.attempt).where(*self._here(_o))
-        asked = {tuple(row) for row in self.connection.execute(chosen)}
         for place in fresh:
             if frontier is None or place[0] >= frontier or place not in asked:
                 raise never_asked(str(Key(serial, *place)))
