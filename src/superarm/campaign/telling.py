@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import ARRAY, BigInteger, Connection, any_, delete, literal, select
 
 from superarm.campaign import schema
 from superarm.campaign.bulk import add_rows
@@ -124,14 +124,13 @@ class _Batch:
         """Return what is out, and keep it so: nobody else tells it until we are done."""
         chosen = select(_o.position, _o.attempt).where(*self._here(_o))
         if len(self.totals) > _FEW and self.connection.dialect.name == "postgresql":
-            # Row locks on a long stretch would be many: others may still ask there.
-            chosen = chosen.where(_o.position.in_([position for position, _ in self.totals]))
+            # Others may tell what lies between; an array is one parameter, however long.
+            mine = literal([position for position, _ in self.totals], ARRAY(BigInteger))
+            chosen = chosen.where(_o.position == any_(mine))
         rows = self.connection.execute(chosen.order_by(_o.position).with_for_update())
         return {(row.position, row.attempt) for row in rows}
 
-    def _check_asked(
-        self, fresh: Sequence[tuple[int, int]], asked: set[tuple[int, int]]
-    ) -> None:
+    def _check_asked(self, fresh: Sequence[tuple[int, int]], asked: set[tuple[int, int]]) -> None:
         """Each new one must be a position that was handed out, in its latest asking."""
         serial = self.serial
         if serial == self.where.serial:
