@@ -15,6 +15,7 @@ from web import API, CREW, Running, measured, running
 
 import superarm as sa
 from superarm import errors
+from superarm.campaign import Campaign
 
 PROBLEM = "application/problem+json"
 
@@ -300,6 +301,40 @@ def test_delete(http: httpx.Client) -> None:
     assert http.get("/campaigns/gone").json()["told"] == 0
     measured(http, "gone", 1)
     assert http.get("/campaigns/gone").json()["told"] == 1
+
+
+@pytest.mark.parametrize(
+    ("verb", "sent"),
+    [
+        ("ask", {}),
+        ("ask", {"without": ["1"]}),
+        ("give-back", {"ids": ["p1-0"]}),
+        ("record", {"members": ["1", "2"], "total": 1, "reason": "by the way"}),
+    ],
+)
+def test_a_campaign_that_others_made_anew(
+    http: httpx.Client, server: Running, verb: str, sent: dict[str, Any]
+) -> None:
+    """Everything is done to the campaign that has the name now."""
+    http.post("/campaigns/crew/ask", json={"size": 4}).raise_for_status()
+    http.post("/campaigns/crew/record", json={**RECORD, "reason": "before"}).raise_for_status()
+    old = Campaign.open("crew", store=server.store)
+    problem = old.problem
+    old.delete()
+    made = Campaign.create("crew", problem, store=server.store, rng=2)
+    made.ask(1)
+    answer = http.post(f"/campaigns/crew/{verb}", json=sent)
+    assert answer.status_code == 200, answer.text
+    assert http.get("/campaigns/crew/question").json()["seed"] == 2
+    changes = http.get("/campaigns/crew/changes").json()["items"]
+    assert [change["reason"] for change in changes] == [change.reason for change in made.changes()]
+    if verb == "give-back":
+        assert answer.json() == {"count": 1}
+    assert http.delete("/campaigns/crew").status_code == 204
+    assert http.get("/campaigns").json()["items"] == []
+
+
+RECORD = {"members": ["1", "2"], "total": 1}
 
 
 # ---- errors --------------------------------------------------------------------------------------

@@ -352,7 +352,7 @@ def test_a_server_that_is_stopped_ends_live_pages_and_answers_all(tmp_path: Path
         httpx.post(f"{base}/campaigns", json=CREW).raise_for_status()
         with httpx.stream("GET", f"{base}/campaigns/crew/events", timeout=30) as answer:
             lines = answer.iter_lines()
-            next(lines)
+            next(line for line in lines if line.startswith("data: "))
             server.send_signal(signal.SIGINT)
             assert ": the server stops" in list(lines)
         assert server.wait(30) in (0, 130, -signal.SIGINT)

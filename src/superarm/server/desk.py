@@ -16,7 +16,9 @@ from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
-from superarm.campaign import Campaign, Store
+from sqlalchemy import select
+
+from superarm.campaign import Campaign, Store, schema
 from superarm.errors import CampaignError, StoreError
 from superarm.server.failures import Refused
 from superarm.server.metrics import Metrics
@@ -142,9 +144,9 @@ class Desk:
         told: list[Any] = [job.work for job in tells]
         asked: list[Any] = [job.work for job in asks]
         self._metrics.batch.observe(len(told) + len(asked))
-        found = self._tried(self._mine.use, campaign, lambda there: serve(there, told, asked))
+        found = self._tried(self._served, campaign, told, asked)
         if isinstance(found, StoreError) and self.store.postgresql:  # a deadlock, or a restart
-            found = self._tried(self._mine.use, campaign, lambda there: serve(there, told, asked))
+            found = self._tried(self._served, campaign, told, asked)
         if isinstance(found, Exception):
             return [(job, found) for job in (*tells, *asks)]
         news, pulls, due = found
@@ -156,6 +158,9 @@ class Desk:
                 self._queue.put(job)
         answers = [*zip(tells, news, strict=True), *zip(asks, pulls, strict=True)]
         return [(job, one) for job, one in answers if one is not LATER]
+
+    def _served(self, campaign: str, told: list[Any], asked: list[Any]) -> Any:
+        return self._mine.use(campaign, lambda there: serve(there, told, asked), sure=True)
 
     def _look(self, campaign: str, later: list[Job]) -> None:
         """Take the looks that are due, in their own thread; then those go on who wait for them."""
@@ -197,14 +202,18 @@ class Campaigns:
         self._store = store
         self._open: dict[str, Campaign] = {}
 
-    def use(self, name: str, work: Callable[[Campaign], T]) -> T:
-        """Do something with a campaign; it is opened anew if it was deleted and made again."""
+    def use(self, name: str, work: Callable[[Campaign], T], *, sure: bool = False) -> T:
+        """Do something with a campaign; it is opened anew if it was deleted and made again.
+
+        With `sure`, `work` itself raises CampaignError where its campaign was deleted.
+        """
         known = self._open.get(name)
-        if known is not None:
+        if known is not None and (sure or self._is_there(known)):
             try:
                 return work(known)
             except CampaignError:
-                del self._open[name]
+                pass  # perhaps since it was deleted: another try says
+        self._open.pop(name, None)
         if len(self._open) >= _MOST_OPEN:
             self._open.clear()
         try:
@@ -212,3 +221,10 @@ class Campaigns:
         except CampaignError as error:
             raise Refused(404, str(error), "CampaignError") from None
         return work(found)
+
+    def _is_there(self, known: Campaign) -> bool:
+        """Whether a campaign is still the one of its name: others may have deleted it."""
+        c = schema.campaign.c
+        with self._store.read() as connection:
+            found = connection.execute(select(c.id).where(c.name == known.name)).scalar()
+        return found == known._id

@@ -21,7 +21,7 @@ from superarm.campaign.ids import Key, never_asked, parse
 from superarm.campaign.inputs import lease_of, short
 from superarm.campaign.records import Pull, moment
 from superarm.campaign.standing import Standing, standing
-from superarm.errors import ConflictError, SettingError, SuperarmError
+from superarm.errors import CampaignError, ConflictError, SettingError, SuperarmError
 
 _p, _r, _o = schema.phase.c, schema.result.c, schema.open_pull.c
 
@@ -111,6 +111,8 @@ def _possible(
             total = campaign._valid([key], [telling.total])[0]
             short("worker", telling.worker + telling.site)
             given.append((i, key, total))
+        except CampaignError:
+            raise  # it was deleted
         except SuperarmError as error:
             answers[i] = error
     return given
@@ -198,6 +200,8 @@ def _sensible(
             elif not one.worker or one.worker not in seen:
                 seen.add(one.worker)
                 ready[i] = one
+        except CampaignError:
+            raise  # it was deleted
         except SuperarmError as error:
             answers[i] = error
     return ready
