@@ -29,7 +29,7 @@ RULES = {
         schedule=sa.Planned(tuple(20 * round(1.3**j) for j in range(3, 24)))
     ),
     "focused": sa.Focused(),
-    "icb": sa.ICB(),
+    "icb": sa.ICB(schedule=sa.Geometric(1.1)),
 }
 PRICE = {(10, 5, 0.5): 1.45, (36, 10, 0.5): 1.3, (100, 10, 0.5): 1.25}
 """(n, k, gap): the most that it may cost, as a factor of pulls."""
