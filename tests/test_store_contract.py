@@ -147,6 +147,15 @@ class TestStore:
         assert [pull.id for pull in quick] == [pull.id for pull in slow]
         assert {pull.worker for pull in campaign.open_pulls()} == {"Bo"}
 
+    @pytest.mark.parametrize("worker", ["", "Bo"])
+    def test_of_many_lapsed_pulls_no_more_than_asked_for_go_to_one(self, store, worker):
+        campaign = create(store)
+        campaign.ask()
+        campaign.ask(4, worker="Ann", lease=0.05)
+        time.sleep(0.2)
+        assert [pull.id for pull in campaign.ask(1, worker=worker)] == ["p1-1"]
+        assert [pull.lapsed for pull in campaign.open_pulls()] == [False, False, True, True, True]
+
     def test_a_lapsed_total_counts_where_nobody_was_faster(self, store):
         campaign = create(store, problem=SMALL)
         pull = campaign.ask(worker="Ann", lease=0.05)[0]

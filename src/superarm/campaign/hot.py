@@ -31,11 +31,13 @@ RETURNING position, attempt"""
 
 _AGAIN = """
 UPDATE open_pull SET worker = :worker, given = :now, until = :until, why = ''
-WHERE campaign = :id AND serial = :serial AND until < :now AND position IN (
-    SELECT position FROM open_pull
-    WHERE campaign = :id AND serial = :serial AND until < :now
-    ORDER BY position LIMIT {size})
+WHERE campaign = :id AND serial = :serial AND until < :now AND position IN ({chosen})
 RETURNING position, attempt"""
+
+_LAPSED = """
+SELECT position FROM open_pull
+WHERE campaign = :id AND serial = :serial AND until < :now
+ORDER BY position LIMIT {size}"""
 
 _MOVE = """
 UPDATE phase SET frontier = frontier + {size}{source}
@@ -52,14 +54,16 @@ _FRESH = """
 INSERT INTO open_pull (campaign, serial, position, attempt, worker, given, until, why)
 VALUES (:id, :serial, :position, 1, :worker, :now, :until, '')"""
 
-# Nothing is handed out of a phase that is not measured any more.
-_NONE_OR = "(SELECT CASE WHEN EXISTS (SELECT 1 FROM here) THEN {} ELSE 0 END))"
+# What lapsed is chosen once: chosen for each row, one asker would get all of it, since the locked
+# are skipped. Nothing is handed out of a phase that is not measured any more.
+_NONE_OR = "(SELECT CASE WHEN EXISTS (SELECT 1 FROM here) THEN {} ELSE 0 END)"
 _LEFT = ":size - (SELECT count(*) FROM own)"
 
 _ASK_AT_ONCE = f"""
 WITH here AS ({_CURRENT}),
-own AS ({_OWN.replace(":size)", _NONE_OR.format("CASE WHEN :worker = '' THEN 0 ELSE :size END"))}),
-again AS ({_AGAIN.format(size=_NONE_OR.format(_LEFT)[:-1] + " FOR UPDATE SKIP LOCKED")}),
+own AS ({_OWN.replace(":size", _NONE_OR.format("CASE WHEN :worker = '' THEN 0 ELSE :size END"))}),
+lapsed AS MATERIALIZED ({_LAPSED.format(size=_NONE_OR.format(_LEFT))} FOR UPDATE SKIP LOCKED),
+again AS ({_AGAIN.format(chosen="SELECT position FROM lapsed")}),
 rest AS (
     SELECT :size - (SELECT count(*) FROM own) - (SELECT count(*) FROM again) AS n
     WHERE EXISTS (SELECT 1 FROM here)),
@@ -72,6 +76,8 @@ fresh AS (
 SELECT position, attempt FROM own
 UNION ALL SELECT position, attempt FROM again
 UNION ALL SELECT position, attempt FROM fresh"""
+
+_AGAIN_BY_STEPS = _AGAIN.format(chosen=_LAPSED.format(size=":rest"))
 
 _GONE = """
 DELETE FROM open_pull
@@ -134,7 +140,7 @@ def _ask_step_by_step(run: Any, values: dict[str, Any]) -> list[tuple[int, int]]
     size: int = values["size"]
     rows: list[tuple[int, int]] = run(_OWN, values) if values["worker"] else []
     if len(rows) < size:
-        rows = rows + run(_AGAIN.format(size=":rest"), {**values, "rest": size - len(rows)})
+        rows = rows + run(_AGAIN_BY_STEPS, {**values, "rest": size - len(rows)})
     rest = size - len(rows)
     if rest > 0:
         moved = run(_MOVE.format(size=":rest", source="", more=""), {**values, "rest": rest})
