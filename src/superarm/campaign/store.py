@@ -17,10 +17,11 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from sqlalchemy import Connection, Engine, create_engine, event, make_url, select
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, select
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import StaticPool
 
+from superarm._checks import shown, writable
 from superarm.campaign import schema
 from superarm.campaign.migrate import HEAD, migrate, version
 from superarm.errors import SettingError, StoreError
@@ -86,15 +87,22 @@ class Store:
                 f"{_without_password(text)} is no store: give a file, or a URL that begins with "
                 "postgresql://"
             )
-        place = Path(path).expanduser().absolute()
-        if not place.exists():
+        try:
+            if not writable(path):
+                raise ValueError("it has a sign in it that no name has")
+            place = Path(path).expanduser().absolute()
+            there = place.exists()
+        except (OSError, ValueError, RuntimeError) as error:  # as the home of nobody
+            raise SettingError(f"{shown(text)} is no name of a file: {error}") from None
+        if not there:
             if not create:
                 raise StoreError(f"there is no store {place}")
             try:
                 place.parent.mkdir(parents=True, exist_ok=True)
             except OSError as error:
                 raise StoreError(f"{place.parent} cannot be made: {error.strerror}") from None
-        engine = create_engine(f"sqlite:///{place}", connect_args=_SQLITE)
+        url = URL.create("sqlite", database=str(place))  # a ? may be part of its name
+        engine = create_engine(url, connect_args=_SQLITE)
         return cls(_as_sqlite(engine, True), str(place), place)
 
     @classmethod
