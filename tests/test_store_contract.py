@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
@@ -542,3 +543,55 @@ def test_nothing_is_handed_out_of_a_stage_that_is_over(store):
         for pull in campaign.ask(2, worker=worker):
             assert pull.id.startswith("p2-")
             assert "arm 1" not in pull.members
+
+
+def test_what_is_told_while_it_is_verified_refutes_nothing(store, tmp_path, monkeypatch):
+    campaign = create(store)
+    pulls = campaign.ask(2000)
+    results = totals_of(campaign, pulls, np.random.default_rng(1))
+    due = campaign._settled().needed
+    campaign.tell_many(results[:due])
+    other, real, told = sa.Campaign.open("crew", store=store), sa.Campaign._dressed, []
+
+    def dressed(self, *args):
+        found = real(self, *args)
+        if self is campaign and not told and store.path is not None:
+            told.append(threading.Thread(target=other.tell_many, args=(results[due:],)))
+            told[0].start()
+            told[0].join(20)
+        return found
+
+    monkeypatch.setattr(sa.Campaign, "_dressed", dressed)
+    assert campaign.verify().confirmed
+
+
+def test_odd_numbers_are_refused_before_anything_happens(store):
+    campaign = create(store)
+    for lease in (0, 1e15, float("inf"), float("nan")):
+        with pytest.raises(sa.SettingError, match="lease"):
+            campaign.ask(lease=lease)
+    assert campaign.open_pulls() == []
+    campaign.tell(campaign.ask()[0].id, 1.0)
+    for odd in ({"start": -1}, {"limit": -1}, {"start": 10**30}, {"limit": 1.5}, {"limit": "x"}):
+        with pytest.raises(sa.SettingError, match=r"start|limit"):
+            campaign.history(**odd)
+    assert campaign.history(limit=0) == []
+
+
+@pytest.mark.parametrize("name", ["what?mode=ro.db", "a%20b#c.db"])
+def test_a_file_has_the_name_that_was_given(tmp_path, name):
+    with sa.Store.open(tmp_path / name) as store:
+        create(store)
+    assert (tmp_path / name).exists()
+
+
+@pytest.mark.parametrize("name", ["~nobody-of-this-name/a.db", "a\0b.db"])
+def test_what_is_no_name_of_a_file(name):
+    with pytest.raises((sa.SettingError, sa.StoreError)):
+        sa.Store.open(name)
+
+
+def test_nothing_can_be_measured_without_some(store):
+    campaign = create(store)
+    assert campaign.ask(2, without=[f"arm {i}" for i in range(5)]) == []
+    assert campaign.waiting.startswith("nothing can be measured without arm 0, arm 1")

@@ -45,11 +45,14 @@ from superarm.seeds import Rng, seed_from
 from superarm.verdict import Verdict
 
 if TYPE_CHECKING:
+    from superarm.campaign.contents import Contents
     from superarm.campaign.frames import Backend
     from superarm.campaign.verify import Verified
 
 MOST_AT_ONCE = 1_000_000
 """More pulls than this are not handed out by one call."""
+
+_MOST_ROWS = 10**15  # of a history
 
 LEASE = 86_400.0
 """Seconds for which a pull is handed out, if nothing else is said: a day."""
@@ -171,7 +174,6 @@ class Campaign:
         """Write everything to one file: question, rule, seed, totals, changes, looks."""
         from superarm.campaign.transfer import export
 
-        self._settled()
         export(self, path)
 
     def delete(self) -> None:
@@ -243,12 +245,13 @@ class Campaign:
     def _here(self, where: Standing) -> tuple[Phase, Problem]:
         """Return the phase and the question of where we were last seen."""
         mark = where.serial, where.changes
-        if self._kept is None or self._kept[0] != mark:
+        kept = self._kept  # other threads may go on to another phase meanwhile
+        if kept is None or kept[0] != mark:
             with self.store.read() as connection:
                 phase = self._course.phase(connection, where)
                 problem = self._course.problem(connection, self._id, where.stage)
-            self._kept = mark, phase, problem
-        return self._kept[1:]
+            kept = self._kept = mark, phase, problem
+        return kept[1:]
 
     def _ask_with_care(
         self, size: int, worker: str, lease: float, away: Sequence[str]
@@ -461,6 +464,21 @@ class Campaign:
             known = self._course.known(connection, where)
             return self._dressed(known.verdict, changes.history(connection, self._id))
 
+    def _contents(self) -> tuple[Contents, Verdict]:
+        """Return all that there is, and the verdict on exactly that."""
+        from superarm.campaign.contents import read
+
+        while True:
+            self._settled()
+            with self.store.read() as connection:
+                where = standing(connection, self._id)
+                if where.due:  # by what was told since
+                    continue
+                row = find(connection, self.name)
+                known = self._course.known(connection, where)
+                history = changes.history(connection, self._id)
+                return read(connection, row), self._dressed(known.verdict, history)
+
     def _dressed(self, verdict: Verdict, history: Sequence[Change]) -> Verdict:
         """Add what the history does to a certificate."""
         tampered = [c for c in history if c.because_of_value and not c.undone]
@@ -544,6 +562,9 @@ class Campaign:
         self, *, start: int = 0, limit: int | None = None, newest_first: bool = False
     ) -> list[Result]:
         """Return the totals as they were told, by phase and position, or the newest first."""
+        start = whole("start", start, SettingError, 0, _MOST_ROWS)
+        if limit is not None:
+            limit = whole("limit", limit, SettingError, 0, _MOST_ROWS)
         with self.store.read() as connection:
             where = standing(connection, self._id)
             return results(
@@ -611,6 +632,8 @@ def conditions(history: Iterable[Change]) -> tuple[str, ...]:
 def _why_fewer(handed: Handed, size: int, away: Sequence[str]) -> str:
     if len(handed.keys) == size:
         return ""
+    if away and not handed.left:
+        return f"nothing can be measured without {', '.join(away)}: the next groups have them"
     if away:
         return (
             f"nothing else is left without {', '.join(away)}: {handed.left:,} groups wait for them"

@@ -107,9 +107,12 @@ class Course:
     def known(self, connection: Connection, where: Standing) -> Known:
         """Return the current phase with what its last look decided."""
         key = where.serial, where.look, where.changes
-        if key not in self._known:
-            self._known = {key: self._find(connection, where)}
-        return self._known[key]
+        known = self._known.get(key)
+        if known is None:
+            found = self._find(connection, where)
+            self._known = {key: found}  # other threads may put another in its place at once
+            return found
+        return known
 
     def _find(self, connection: Connection, where: Standing) -> Known:
         problem = self.problem(connection, where.id, where.stage)

@@ -18,10 +18,8 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
-from sqlalchemy import select
 
 from superarm._checks import shown, writable
-from superarm.campaign import schema
 from superarm.campaign.contents import (
     RESULT,
     ChangeRow,
@@ -30,7 +28,6 @@ from superarm.campaign.contents import (
     OpenRow,
     PhaseRow,
     Results,
-    read,
 )
 from superarm.campaign.store import Store
 from superarm.errors import CampaignError, DataError, StoreError, SuperarmError
@@ -59,12 +56,9 @@ _TEXT = ("worker", "site", "why")
 
 def export(campaign: Campaign, path: str | Path) -> None:
     """Write everything to one file; it is there as a whole or not at all (".gz": compressed)."""
-    with campaign.store.read() as connection:
-        c = schema.campaign.c
-        row = connection.execute(select(schema.campaign).where(c.id == campaign._id)).one()
-        contents = read(connection, row)
+    contents, verdict = campaign._contents()
     content = _plain(contents, _plans(contents))
-    content["verdict"] = campaign.verdict.to_dict()
+    content["verdict"] = verdict.to_dict()
     target = Path(path)
     try:
         with _written(target) as file:

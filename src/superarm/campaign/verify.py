@@ -13,12 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sqlalchemy import select
 
-from superarm.campaign import schema
 from superarm.campaign.changes import described
 from superarm.campaign.check import findings
-from superarm.campaign.contents import Contents, read
+from superarm.campaign.contents import Contents
 from superarm.campaign.course import Course
 from superarm.campaign.recompute import NEAR, recompute
 from superarm.campaign.replay import Step, replay
@@ -76,12 +74,10 @@ class _Refuted(Exception):
 
 def verify_campaign(campaign: Campaign) -> Verified:
     """Work out the verdict of a campaign again, from the totals in its store."""
-    claim = campaign.verdict.to_dict()
-    with campaign.store.read() as connection:
-        c = schema.campaign.c
-        row = connection.execute(select(schema.campaign).where(c.id == campaign._id)).one()
-        contents = read(connection, row)
-    return _verified(contents, claim, [f"Campaign {contents.name!r} of {campaign.store.name}."])
+    contents, verdict = campaign._contents()
+    return _verified(
+        contents, verdict.to_dict(), [f"Campaign {contents.name!r} of {campaign.store.name}."]
+    )
 
 
 def verify_file(path: str | Path) -> Verified:
