@@ -594,4 +594,5 @@ def test_what_is_no_name_of_a_file(name):
 def test_nothing_can_be_measured_without_some(store):
     campaign = create(store)
     assert campaign.ask(2, without=[f"arm {i}" for i in range(5)]) == []
-    assert campaign.waiting.startswith("nothing can be measured without arm 0, arm 1")
+    assert campaign.waiting.startswith("nothing else is left without arm 0, arm 1")
+    assert campaign.waiting.endswith("the next groups have them")

@@ -633,7 +633,7 @@ def _why_fewer(handed: Handed, size: int, away: Sequence[str]) -> str:
     if len(handed.keys) == size:
         return ""
     if away and not handed.left:
-        return f"nothing can be measured without {', '.join(away)}: the next groups have them"
+        return f"nothing else is left without {', '.join(away)}: the next groups have them"
     if away:
         return (
             f"nothing else is left without {', '.join(away)}: {handed.left:,} groups wait for them"
